@@ -7,13 +7,13 @@
 namespace rl {
 
 // q, k, v and their gradients are (batch, heads, length, width) of one type, float or double, with rows of unit stride
-// and rows at least as far apart as they are long; `out`, `dout` too. lse (batch, heads, queries) is contiguous: the
+// and a row stride of at least their width; `out`, `dout` too. lse (batch, heads, queries) is contiguous: the
 // logarithm of each row's sum of exponentials, inf for a row that sees nothing. mask, or null, is (batch, heads,
-// queries, keys) with any strides: booleans that say which keys a query sees, or numbers of the same type to add to the
-// scores.
+// queries, keys) with any strides: booleans that say which keys a query sees, or elements of the same type to add to
+// the scores.
 struct AttentionKernels {
-  // Whether `forward` takes half types, with a mask of floats and lse in floats.
-  bool (*takes_halves)();
+  // Whether `forward` takes reduced-precision types, with a mask of floats and lse in floats.
+  bool (*takes_half)();
   // causal: query i sees the keys up to i. In `forward` k and v may have fewer heads, each for several of q's.
   void (*forward)(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k,
                   const View& v, const View* mask);

@@ -1,5 +1,5 @@
 // Convolutions over one, two or three spatial dimensions, and their two gradients. A transposed convolution is the
-// gradient by the input of a plain one, so three kernels serve all of them, to any order of derivative.
+// gradient wrt the input of a plain one, so three kernels serve all of them, to any order of derivative.
 #pragma once
 #include <cstdint>
 

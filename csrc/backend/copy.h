@@ -16,7 +16,8 @@ struct CopyKernels {
   // out = value; `value` points to one element of out's type.
   void (*fill)(const View& out, const void* value);
   void (*zero)(const View& out);
-  // out[i] = start + i * step, for a one-dimensional out. Integer types use the integers, the others the numbers.
+  // out[i] = start + i * step, for a one-dimensional out. Integer types use the integers, the others the floating-point
+  // ones.
   void (*range)(const View& out, std::complex<double> start, std::complex<double> step, int64_t int_start,
                 int64_t int_step);
   // out[i] goes from start to end in equal steps, both included; exactly `end` at the end. One-dimensional out.
@@ -28,10 +29,10 @@ struct CopyKernels {
   void (*triangle)(const View& out, const View& in, int64_t diagonal, bool upper);
   // Joins `count` tensors along `dim`: out.sizes[dim] is the sum of theirs, other sizes are equal. Types may differ.
   void (*cat)(const View& out, const View* inputs, int64_t count, int dim);
-  // out at (i, j, ...) = in at (places[0][i], places[1][j], ...), where a null list stands for i itself. Both
-  // contiguous and of one type; places are inside. Those of the last dimension count up by one in [inner, inner +
+  // out at (i, j, ...) = in at (indices[0][i], indices[1][j], ...), where a null list stands for i itself. Both
+  // contiguous and of one type; indices are inside. Those of the last dimension count up by one in [inner, inner +
   // length).
-  void (*spread)(const View& out, const View& in, const int64_t* const* places, int64_t inner, int64_t length);
+  void (*spread)(const View& out, const View& in, const int64_t* const* indices, int64_t inner, int64_t length);
 };
 
 }  // namespace rl

@@ -10,10 +10,10 @@ struct DistanceKernels {
   // each row only what is behind the diagonal, all in one row. Contiguous, float or double, p >= 0.
   void (*distances)(const View& out, const View& a, const View& b, double p, bool upper);
   // The gradient of a's rows: for each row the sum over b's of dy times the derivative of the distance y,
-  // which is 0 where rows are equal. `turned`: y and dy are (batch, R, P). `upper` as above, b being a. p is 1, 2 or
-  // inf.
-  void (*gradient)(const View& da, const View& a, const View& b, const View& y, const View& dy, double p, bool turned,
-                   bool upper);
+  // which is 0 where rows are equal. `transposed`: y and dy are (batch, R, P). `upper` as above, b being a. p is 1, 2
+  // or inf.
+  void (*gradient)(const View& da, const View& a, const View& b, const View& y, const View& dy, double p,
+                   bool transposed, bool upper);
 };
 // Those of a device, as backend() of backend.h.
 const DistanceKernels& distance_kernels(Device device);

@@ -1,4 +1,4 @@
-// Kernels that read and write at computed places: gather, scatter, advanced indexing, masks, nonzero.
+// Kernels that read and write at computed positions: gather, scatter, advanced indexing, masks, nonzero.
 #pragma once
 #include <cstdint>
 
@@ -10,16 +10,16 @@ namespace rl {
 // How `put` combines the value with what is there.
 enum class Combine : uint8_t { Set, Sum, Prod, Amin, Amax };
 
-// Note [Places]
+// Note [Index specs]
 // `get` and `put` see a dense operand (the values) and an indexed one, both with the dense operand's sizes. The
-// indexed operand has stride 0 along the dimensions that the indices replace; the place of an element is its
-// ordinary strided place plus, for each index k, index_k * strides[k]. The index tensors are broadcast to the dense
+// indexed operand has stride 0 along the dimensions that the indices replace; the position of an element is its
+// ordinary strided position plus, for each index k, index_k * strides[k]. The index tensors are broadcast to the dense
 // operand's sizes by strides of 0. So all of these are one kernel:
 //   gather(x, d, i)        dense sizes i.sizes   x without stride d                 indices {i},     strides
 //   {x.stride(d)} index_select(x, d, i)  ... len(i) at d       x without stride d                 {i along d},
 //   {x.stride(d)} x[i, :, j]             broadcast + slices    x's kept dims, 0 at broadcast dims {i, j}, {x.stride(0),
 //   x.stride(2)} embedding(w, i)        i.sizes + (D)         (0..., w.stride(1))                {i}, {w.stride(0)}
-struct Places {
+struct IndexSpec {
   const View* indices;                 // Int64 or Int32
   int count;                           // at least 1
   const int64_t* sizes;                // of the indexed dimensions, for the bounds check
@@ -30,15 +30,16 @@ struct Places {
 };
 
 struct IndexKernels {
-  // out = in at the places. Same types.
-  void (*get)(const View& out, const View& in, const Places& places);
-  // target at the places = combine(target, values). Same types. Equal places are combined in the order of the dense
-  // operand, whatever the number of threads; the last one stays for Set. A scalar is a `values` of strides 0.
-  // All but Set need a type that computes; Amin and Amax a real one, and they hand NaN on.
-  void (*put)(const View& target, const View& values, const Places& places, Combine combine);
-  // target at the places += values, of half types: every sum is taken in float and rounded once. False, and nothing
-  // done, where the places are not rows of a table, one after the other in memory, and rows added to them.
-  bool (*add_half_rows)(const View& target, const View& values, const Places& places);
+  // out = in at the positions. Same types.
+  void (*get)(const View& out, const View& in, const IndexSpec& spec);
+  // target at the positions = combine(target, values). Same types. Equal positions are combined in the order of the
+  // dense operand, whatever the number of threads; the last one stays for Set. A scalar is a `values` of strides 0. All
+  // but Set need a type that computes; Amin and Amax a real one, and they hand NaN on.
+  void (*put)(const View& target, const View& values, const IndexSpec& spec, Combine combine);
+  // target at the positions += values, of reduced-precision types: every sum is taken in float and rounded once. False,
+  // and nothing done, where the positions are not rows of a table, one after the other in memory, and rows added to
+  // them.
+  bool (*add_half_rows)(const View& target, const View& values, const IndexSpec& spec);
   // target = value where mask (Bool, same sizes); `value` points to one element of target's type.
   void (*masked_fill)(const View& target, const View& mask, const void* value);
   // How many elements are not zero; any type, any strides.
@@ -71,8 +72,8 @@ inline int64_t triangle_count(int64_t rows, int64_t columns, int64_t diagonal, b
   // Rows [first, full) hold row + diagonal + 1 elements, the rows after them are full.
   int64_t first = diagonal < 0 ? -diagonal : 0, full = columns - diagonal - 1;
   int64_t end = full < rows ? full : rows;
-  __int128 slope = static_cast<__int128>(end - first) * (first + end + 1 + 2 * diagonal) / 2;
-  return static_cast<int64_t>(slope + static_cast<__int128>(rows - end) * columns);
+  __int128 partial = static_cast<__int128>(end - first) * (first + end + 1 + 2 * diagonal) / 2;
+  return static_cast<int64_t>(partial + static_cast<__int128>(rows - end) * columns);
 }
 
 }  // namespace rl

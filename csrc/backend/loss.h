@@ -1,4 +1,4 @@
-// Cross entropy of scores and classes, in one pass each way.
+// Cross entropy of scores and classes, in one pass forward and one backward.
 #pragma once
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 
 namespace rl {
 
-// What is added to a product, and with which weights: out = alpha * (a @ b) + beta * addend.
+// The scalars and addend (epilogue) of a GEMM: out = alpha * (a @ b) + beta * addend.
 // The scalars are in compute_t<T> of the result's type T.
 struct MatmulParams {
   LoopScalar alpha, beta;
@@ -15,7 +15,7 @@ struct MatmulParams {
   const View* addend = nullptr;
 };
 
-// How exact products of floats are: in float, or with at least 16 or 8 bits of each number where that is faster.
+// The precision of float GEMMs: full float, or at least 16 or 8 bits of each operand where that is faster.
 enum class FloatPrecision { Highest, High, Medium };
 inline FloatPrecision g_float_precision = FloatPrecision::Highest;
 

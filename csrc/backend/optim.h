@@ -24,7 +24,7 @@ enum class OptimStep : uint8_t {
   Asgd,      // average                           c0 = 1 - lambd * eta, c1 = eta, c2 = mu
 };
 
-enum OptimFlags : uint32_t { kMomentum = 1, kNesterov = 2, kAmsgrad = 4, kCentered = 8, kDecay = 16 };
+enum OptimFlags : uint32_t { kMomentum = 1, kNesterov = 2, kAmsgrad = 4, kCentered = 8, kWeightDecay = 16 };
 
 struct OptimRow {
   static constexpr int kTensors = 5;
@@ -36,9 +36,9 @@ struct OptimRow {
 struct OptimGroup {
   OptimStep step;
   uint32_t flags;
-  double sign, decay;
-  double shrink;  // p is multiplied by this first (decoupled weight decay)
-  double s[5];    // 1 - x comes beside x: in float32 it could not be had from it
+  double sign, weight_decay;
+  double decoupled_decay;  // p is multiplied by this first (decoupled weight decay)
+  double s[5];             // 1 - x comes beside x: in float32 it could not be had from it
 };
 
 // Adafactor's parameter, dense and row-major, all arrays of one type. A matrix (the last two dimensions, `batch` of
@@ -56,10 +56,10 @@ struct FactorRow {
 };
 
 struct FactorGroup {
-  double sign;      // -1: maximize
-  double shrink;    // p is multiplied by this first
-  double smallest;  // eps2: p's root mean square counts as at least this
-  double clip;      // d: updates whose root mean square is larger are scaled down to it
+  double sign;             // -1: maximize
+  double decoupled_decay;  // p is multiplied by this first
+  double smallest;         // eps2: p's root mean square counts as at least this
+  double clip;             // d: updates whose root mean square is larger are scaled down to it
 };
 
 struct OptimKernels {

@@ -124,7 +124,7 @@ enum class Pointwise : uint16_t {
   // out = f(x, y)
   Add /* x + s0 * y */,
   Sub /* x - s0 * y */,
-  LerpBy /* x + s0 * (y - x), of half types: s0 is not rounded to them */,
+  LerpBy /* x + s0 * (y - x), of fp16 or bf16: s0 is not rounded to them */,
   Mul,
   Div,
   FloorDiv,
@@ -146,7 +146,7 @@ enum class Pointwise : uint16_t {
   Prelu /* x, slope below 0 */,
   SquaredDifference,
   LogitsLoss /* x, t -> (1 - t) x - log sigmoid(x) */,
-  ClippedSquare /* x, y -> d1 * d^2 / 2 of d = x - y, from |d| = d0 on with slope d0 d1 */,
+  Huber /* x, y -> d1 * d^2 / 2 of d = x - y, linear with derivative d0 d1 from |d| = d0 on */,
   Xlogy,
   Xlog1py,
   Zeta,
@@ -189,9 +189,9 @@ enum class Pointwise : uint16_t {
   Addcdiv /* x + s0 * y / z */,
   Lerp /* x + z * (y - x) */,
   ClampTensors /* x, min, max */,
-  WeighedLogitsLoss /* x, t, w -> (1 - t) x - (1 + (w - 1) t) log sigmoid(x) */,
+  BCEWithLogits /* x, t, w -> (1 - t) x - (1 + (w - 1) t) log sigmoid(x) */,
   LogitsLossGrad /* dy, x, t */,
-  ClippedSquareGrad /* dy, x, y; d0, d1 */,
+  HuberGrad /* dy, x, y; d0, d1 */,
   Count,
 };
 
@@ -217,7 +217,7 @@ using Loop = void (*)(char* const* data, const int64_t* strides, int64_t n, cons
 
 inline constexpr int kMaxOperands = 6;
 
-// A step of a program: a loop over values, which are numbered: the operands (results first), then the registers.
+// A step of a program: a loop over values, indexed: the operands (results first), then the registers.
 struct ProgramStep {
   Loop loop;
   LoopParams params;

@@ -1,5 +1,5 @@
 // Kernels that draw random numbers. Streams are those of torch on the CPU, bit for bit: the same generator state gives
-// the same numbers and the same state afterwards.
+// the same elements and the same state afterwards.
 //
 // Order of drawing: elements are filled in the order of their addresses, so a transposed tensor is filled as its
 // memory lies. Outputs have no dimension of stride 0 (ops check), and are not empty or are left alone.

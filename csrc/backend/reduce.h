@@ -1,4 +1,4 @@
-// Kernels that make many elements into one: reductions, norms, variance, extrema with their places,
+// Kernels that make many elements into one: reductions, norms, variance, extrema with their indices,
 // order statistics, histograms, softmax along a dimension, and running totals (scans).
 // Results have the same bits for every number of threads.
 #pragma once
@@ -33,12 +33,12 @@ enum class Reduce : uint8_t {
 // Which running total a scan keeps.
 enum class Scan : uint8_t { Sum, Prod, LogSumExp };
 
-// One way of asking for an order statistic along a dimension.
+// An order statistic along a dimension.
 enum class Select : uint8_t {
   Kth,        // the k-th smallest, k from 0; NaN sorts last
   Median,     // the lower median; NaN if the row has one
-  NanMedian,  // the lower median of the values that are numbers; NaN if there are none
-  Mode,       // the most frequent value, the smallest of them; its last place
+  NanMedian,  // the lower median of the values that are not NaN; NaN if there are none
+  Mode,       // the most frequent value, the smallest of them; its last index
 };
 
 struct ReduceKernels {
@@ -47,7 +47,7 @@ struct ReduceKernels {
   // Variance over the same dimensions, divisor max(0, count - correction); `root` gives the standard deviation.
   // Floats, all of one type. Either of `var` and `mean` may be null.
   void (*variance)(const View* var, const View* mean, const View& in, double correction, bool root);
-  // Extremum along `dim` and its first place (NaN wins). in.sizes[dim] >= 1; values (in's type) may be null;
+  // Extremum along `dim` and its first index (NaN wins). in.sizes[dim] >= 1; values (in's type) may be null;
   // values and indices (int64) have size 1 along dim.
   void (*extremum)(bool largest, const View* values, const View& indices, const View& in, int dim);
   // min and max; dimensions as for reduce. Real types.
@@ -61,7 +61,7 @@ struct ReduceKernels {
   void (*logsumexp)(const View& out, const View& in, int dim);
   // Running totals along dim; out and in have one type. LogSumExp: floats and complex.
   void (*scan)(Scan op, const View& out, const View& in, int dim);
-  // Running extremum along dim, with the last place that reached it. NaN stays once met. Real types.
+  // Running extremum along dim, with the last index that reached it. NaN stays once met. Real types.
   void (*scan_extremum)(bool largest, const View& values, const View& indices, const View& in, int dim);
   // out[b] += number (or weight) of values in bin b of `bins` equal bins over [low, high]; the last bin is
   // closed; others and NaN are skipped. All are 1-d and contiguous floats of one type; weights may be null.

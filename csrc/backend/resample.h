@@ -1,4 +1,4 @@
-// Values of pictures at given places, and sums of rows of a table.
+// Values of images at given points, and sums of rows of a table.
 #pragma once
 #include <cstdint>
 
@@ -6,24 +6,24 @@
 
 namespace rl {
 
-// Pictures x are (batch, channels, height, width), the grid (batch, points, 2) with coordinates x, y in [-1, 1];
+// Images x are (batch, channels, height, width), the grid (batch, points, 2) with coordinates x, y in [-1, 1];
 // volumes (batch, channels, depth, height, width), the grid (batch, points, 3) with x, y, z.
 struct GridShape {
   int64_t batch, channels, height, width, points;
   bool nearest;        // else bilinear
   int padding;         // outside: 0 zeros, 1 the border, 2 reflection
   bool align_corners;  // -1 and 1 are the corner pixels' centres, else their outer edges
-  bool cubic = false;  // pictures only
+  bool cubic = false;  // images only
   int dims = 2;
   int64_t depth = 1;
 };
 
 // One dimension resized: (outer, n_in, inner) and (outer, n_out, inner). Result j is the sum over k < taps of
-// weights[j * taps + k] times the element places[j * taps + k], which is inside.
+// weights[j * taps + k] times the element sources[j * taps + k], which is inside.
 struct ResizeTable {
   int64_t outer, n_in, n_out, inner;
   int taps;
-  const int64_t* places;
+  const int64_t* sources;
   const double* weights;
 };
 
@@ -40,7 +40,7 @@ struct ResampleKernels {
   void (*bag_sum)(const View& out, const View& table, const View& indices, const View& starts, const View* factors);
   // Its gradient: factor[i] * dy[bag of i] is added to dw at indices[i]; indices and starts have been checked.
   void (*bag_put)(const View& dw, const View& dy, const View& indices, const View& starts, const View* factors);
-  // Half types too, and bytes, whose weights are rounded to 15 bits. dx is overwritten.
+  // Reduced-precision types too, and bytes, whose weights are rounded to 15 bits. dx is overwritten.
   void (*resize)(const ResizeTable& s, const View& out, const View& in);
   void (*resize_grad)(const ResizeTable& s, const View& dx, const View& dy);
 };

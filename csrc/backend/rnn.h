@@ -32,7 +32,7 @@ struct RnnForward {
   View h0, c0;              // (N, H)
 };
 struct RnnBackward {
-  View dgates;                   // (L, D H): D = G, but 4 for GRU, whose fourth is the third of the state's product
+  View dgates;                   // (L, D H): D = G, but 4 for GRU, whose fourth is the third of the state's GEMM
   View dh0, dc0;                 // (N, H); dh0 with a null pointer where nobody wants it
   const View *dout, *dhn, *dcn;  // as out, hn, cn; null for zeros
   const View* workspace;         // what forward wrote, null for plain cells
@@ -65,11 +65,11 @@ struct RnnKernels {
   // A layer in one direction, of types that it is made for: float, double, bfloat16 where the processor multiplies
   // pairs of them. What goes from one step to the next is then rounded to bfloat16, all else is float.
   bool (*has_layers)(DType dtype);
-  int64_t (*workspace)(const RnnShape& shape, DType dtype);  // numbers per row that backward needs of forward
+  int64_t (*workspace)(const RnnShape& shape, DType dtype);  // elements per row that backward needs of forward
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   // dw (M, N) = deltas (L, M) transposed @ states (L, N), and the sums of deltas unless null, if that can be had
-  // quicker than by a plain product. M is whole gates.
+  // faster than by a plain GEMM. M is whole gates.
   bool (*weight_grad)(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums);
   // joined (L, I + H): the input and the state that each row's step began with, side by side
   void (*joined)(const RnnShape& shape, const View& joined, const View& x, const View& out, const View& h0);

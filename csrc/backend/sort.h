@@ -1,4 +1,4 @@
-// Kernels that compare and put in order. Numbers first, NaN after all of them; -0 equals 0.
+// Kernels that compare and put in order. Elements first, NaN after all of them; -0 equals 0.
 #pragma once
 #include <cstdint>
 

@@ -142,9 +142,9 @@ void* allocate_slow(size_t bytes) {
   if (s.peak_bytes > high_water) high_water = s.peak_bytes;
   if (capacity >= static_cast<int64_t>(kMappedBytes) && s.cached_bytes > 0) {  // See Note [How much is kept].
     int64_t live = s.live_bytes + capacity, most = live > high_water ? live : high_water;
-    int64_t room = most + kSlackBytes + most / 8 - live;
-    if (room > cache.live_limit - live) room = cache.live_limit > live ? cache.live_limit - live : 0;
-    if (s.cached_bytes > room) shrink_cache(room);
+    int64_t headroom = most + kSlackBytes + most / 8 - live;
+    if (headroom > cache.live_limit - live) headroom = cache.live_limit > live ? cache.live_limit - live : 0;
+    if (s.cached_bytes > headroom) shrink_cache(headroom);
   }
   if (void* block = attempt()) return give(block);
   empty_cache();

@@ -18,7 +18,7 @@ constexpr uint32_t kPolynomial = 0xEDB88320;
 
 constexpr uint32_t times_x(uint32_t a) { return (a >> 1) ^ (a & 1 ? kPolynomial : 0); }
 
-constexpr uint32_t product(uint32_t a, uint32_t b) {
+constexpr uint32_t multiply(uint32_t a, uint32_t b) {
   uint32_t result = 0;
   for (; b; b <<= 1) {
     if (b & 0x80000000u) result ^= a;
@@ -29,8 +29,8 @@ constexpr uint32_t product(uint32_t a, uint32_t b) {
 
 constexpr uint32_t power_of_x(uint64_t n) {
   uint32_t result = 0x80000000u, square = 0x40000000u;  // 1 and x
-  for (; n; n >>= 1, square = product(square, square))
-    if (n & 1) result = product(result, square);
+  for (; n; n >>= 1, square = multiply(square, square))
+    if (n & 1) result = multiply(result, square);
   return result;
 }
 
@@ -65,7 +65,7 @@ uint32_t by_table(uint32_t c, const unsigned char* p, size_t n) {
 // Note [Folding]
 // 128 bits that stand n bits before other 128 bits may be replaced by their product with x^n, added to those: the low
 // half (which comes first in the file) is multiplied by x^(n+32), the high half by x^(n-32), each constant being a
-// reflected remainder moved by one, as a product of reflected 64-bit numbers has 127 bits. Four such accumulators
+// reflected remainder moved by one, as a product of reflected 64-bit polynomials has 127 bits. Four such accumulators
 // run side by side over 64 bytes at a time; what is left at the end is 16 bytes with the same remainder.
 constexpr long long fold_constant(unsigned n) { return static_cast<long long>(uint64_t{power_of_x(n)} << 1); }
 
@@ -110,7 +110,7 @@ uint32_t crc32(const void* data, size_t bytes) {
 
 // The complements at both ends cancel: crc(AB) = crc(A) * x^(bits of B) + crc(B).
 uint32_t crc32_joined(uint32_t first, uint32_t second, uint64_t second_bytes) {
-  return product(first, power_of_x(8 * second_bytes)) ^ second;
+  return multiply(first, power_of_x(8 * second_bytes)) ^ second;
 }
 
 }  // namespace rl

@@ -193,7 +193,7 @@ template <> inline constexpr bool is_half_v<float16> = true;
 template <> inline constexpr bool is_half_v<bfloat16> = true;
 template <class T> inline constexpr bool is_floating_v = is_half_v<T> || __is_same(T, float) || __is_same(T, double);
 
-// The type in which a kernel computes one element: half types in float, the others in themselves.
+// The type in which a kernel computes one element: reduced-precision types in float, the others in themselves.
 template <class T> struct compute_type {
   using type = T;
 };

@@ -10,7 +10,7 @@
 namespace rl {
 namespace {
 
-// The saved state, as bytes: words are widened to 64 bits, and two of the three numbers about normals are unused.
+// The saved state, as bytes: words are widened to 64 bits, and two of the three fields about normals are unused.
 struct SavedState {
   uint64_t seed;
   int32_t left;

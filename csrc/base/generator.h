@@ -48,7 +48,7 @@ class Generator {
 
   static constexpr uint64_t kDoubleMask = (uint64_t{1} << 53) - 1;
 
-  Mersenne engine;  // for kernels that draw many numbers at once
+  Mersenne engine;  // for kernels that draw many values at once
 
  private:
   uint64_t seed_ = 0;

@@ -23,7 +23,7 @@ static inline void mersenne_twist(uint32_t* w) {
   constexpr int n = kMersenneWords, m = 397;
   for (int i = 0; i < n - m; ++i) w[i] = w[i + m] ^ mersenne_mix(w[i], w[i + 1]);
 #pragma GCC ivdep
-  for (int i = n - m; i < n - 1; ++i) w[i] = w[i + m - n] ^ mersenne_mix(w[i], w[i + 1]);  // 227 words apart
+  for (int i = n - m; i < n - 1; ++i) w[i] = w[i + m - n] ^ mersenne_mix(w[i], w[i + 1]);  // words at distance 227
   w[n - 1] = w[m - 1] ^ mersenne_mix(w[n - 1], w[0]);
 }
 
@@ -34,7 +34,7 @@ static inline uint32_t mersenne_temper(uint32_t y) {
   return y ^ (y >> 18);
 }
 
-// The next n numbers of the sequence. `out` may be memory that is read as wider numbers later.
+// The next n values of the sequence. `out` may be memory that is read as wider integers later.
 typedef uint32_t MersenneWord __attribute__((may_alias));
 static inline void mersenne_draw(Mersenne& engine, MersenneWord* __restrict out, int64_t n) {
   while (n > 0) {

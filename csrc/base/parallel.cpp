@@ -45,7 +45,7 @@ constexpr int kMaxThreads = 1024;
 constexpr int64_t kSpinNanoseconds = 200'000;
 constexpr int64_t kCalmNanoseconds = 20'000'000;   // no spinning for so long after other load was seen
 constexpr int64_t kOftenNanoseconds = 8'000'000;   // between preemptions: less is load, more the system's own business
-constexpr int kCallerWakes = 4, kWorkerWakes = 2;  // waking is a tree, so that no thread pays for waking all
+constexpr int kCallerWakes = 4, kWorkerWakes = 2;  // waking is a tree, so that no thread has to wake all
 
 struct alignas(64) Span {
   std::atomic<uint64_t> ticket{kPieceMask};

@@ -116,7 +116,7 @@ template <class T, int N> class SmallVector {
   }
 
  private:
-  T* inline_items() { return reinterpret_cast<T*>(room_); }
+  T* inline_items() { return reinterpret_cast<T*>(storage_); }
   [[gnu::noinline, gnu::cold]] void grow(int64_t n) {  // rare, and in the way where it would be inlined
     int64_t wanted = capacity_ * 2 > n ? capacity_ * 2 : n;
     T* bigger = static_cast<T*>(::operator new(static_cast<size_t>(wanted) * sizeof(T)));
@@ -149,7 +149,7 @@ template <class T, int N> class SmallVector {
 
   T* data_ = inline_items();
   int64_t size_ = 0, capacity_ = N;
-  alignas(T) char room_[sizeof(T) * N];
+  alignas(T) char storage_[sizeof(T) * N];
 };
 
 using Ints = SmallVector<int64_t, 6>;

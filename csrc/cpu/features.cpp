@@ -23,7 +23,7 @@ bool has_avx512_bf16() {
 #endif
 
 // AMX with bfloat16. Linux gives the tiles' registers to processes that ask for them.
-bool has_matrix_unit() {
+bool detects_amx() {
 #if defined(__x86_64__) && defined(__linux__)
   unsigned a, b, c, d;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
@@ -44,7 +44,7 @@ Instructions of_processor() {
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (!wide) return Instructions::Avx2;
   if (!has_avx512_bf16()) return Instructions::Avx512;
-  return has_matrix_unit() ? Instructions::Amx : Instructions::Bf16;
+  return detects_amx() ? Instructions::Amx : Instructions::Bf16;
 #else
   return Instructions::Baseline;
 #endif

@@ -7,8 +7,8 @@
 #endif
 // The AVX2 build holds some functions for 512-bit registers too, which are called where the processor has them.
 #if defined(__AVX2__) && !defined(__AVX512F__)
-#define RL_HAS_WIDE
-#define RL_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#define RL_HAS_AVX512
+#define RL_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
 #else
-#define RL_WIDE
+#define RL_AVX512
 #endif

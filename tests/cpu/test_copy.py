@@ -69,7 +69,7 @@ def test_functions_of_repeated_elements(n):
 
 @pytest.mark.parametrize("shape", [(64, 64), (65, 17), (130, 100), (3, 70, 40)])
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex64"])
-def test_one_operand_turned(shape, dtype):
+def test_one_operand_transposed(shape, dtype):
     x, y = (
         (array(*shape) * 9).astype(dtype),
         (array(*shape[:-2], shape[-1], shape[-2], seed=1) * 9).astype(dtype),
@@ -108,7 +108,7 @@ def test_floats_of_long_integers(n, to):
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 7), (1, 2, 40, 90), (3, 4, 300)])
 @pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-def test_frames(shape, mode):
+def test_padding(shape, mode):
     x = array(*shape)
     sides = ((0, 0), (0, 0), *((2, 1),) * (len(shape) - 2))
     padded = rl.nn.functional.pad(rl.tensor(x), (2, 1) * (len(shape) - 2), mode=mode)
@@ -119,12 +119,12 @@ def test_frames(shape, mode):
 @pytest.mark.parametrize("width", [1, 5, 40, 129])
 def test_rows_filled_with_one_value(width):
     x = array(50, width)
-    places = np.array([3, 7, 7, 49])
+    positions = np.array([3, 7, 7, 49])
     expected = x.copy()
-    expected[places] = 2.5
-    assert (rl.tensor(x).index_fill(0, rl.tensor(places), 2.5).numpy() == expected).all()
+    expected[positions] = 2.5
+    assert (rl.tensor(x).index_fill(0, rl.tensor(positions), 2.5).numpy() == expected).all()
     y = rl.tensor(x)
-    y[rl.tensor(places)] = 2.5
+    y[rl.tensor(positions)] = 2.5
     assert (y.numpy() == expected).all()
 
 

@@ -1,4 +1,4 @@
-"""Products of complex matrices, chains of products and reflections of small matrices, against NumPy."""
+"""GEMMs of complex matrices, chains of them and reflections of small matrices, against NumPy."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import pytest
 import rushlight as rl
 
 
-def numbers(*shape, seed=0, dtype=np.complex64):
+def values(*shape, seed=0, dtype=np.complex64):
     parts = np.random.default_rng(seed).standard_normal((2, *shape))
     return (parts[0] + 1j * parts[1]).astype(dtype)
 
@@ -32,19 +32,19 @@ SIZES = [
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize(("m", "n", "k"), SIZES)
 def test_products_of_complex_matrices(m, n, k, dtype):
-    """Both operands as they are and turned, with strides, with numbers and addends of every kind."""
+    """Both operands as they are and transposed, with strides, with scalars and addends of every kind."""
     a, b, c = (
-        numbers(m, k, dtype=dtype),
-        numbers(k, n, seed=1, dtype=dtype),
-        numbers(m, n, seed=2, dtype=dtype),
+        values(m, k, dtype=dtype),
+        values(k, n, seed=1, dtype=dtype),
+        values(m, n, seed=2, dtype=dtype),
     )
     want = a.astype(np.complex128) @ b.astype(np.complex128)
-    add, turned_add = rl.tensor(c), rl.tensor(c.T.copy()).t()
+    add, transposed_add = rl.tensor(c), rl.tensor(c.T.copy()).t()
     for left, right in itertools.product((0, 1, 2), (0, 1, 2)):
         x, y = (_laid_out(z, way) for z, way in ((a, left), (b, right)))
         near(x @ y, want, dtype)
         near(rl.addmm(add, x, y, beta=0.5, alpha=2 - 1j), 0.5 * c + (2 - 1j) * want, dtype)
-        near(rl.addmm(turned_add, x, y, beta=0.5 + 2j), (0.5 + 2j) * c + want, dtype)
+        near(rl.addmm(transposed_add, x, y, beta=0.5 + 2j), (0.5 + 2j) * c + want, dtype)
     if m and n:
         near(rl.addmm(add[0], rl.tensor(a), rl.tensor(b)), c[0] + want, dtype)
         out = rl.empty(n, m, dtype=add.dtype).t()
@@ -61,9 +61,9 @@ def _laid_out(x, way):
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 @pytest.mark.parametrize("size", [4, 7, 12, 16, 33])
-def test_batches_of_complex_products(size, dtype):
-    a, b = numbers(5, size, 9, dtype=dtype), numbers(5, 9, size, seed=1, dtype=dtype)
-    add = numbers(5, size, size, seed=2, dtype=dtype)
+def test_batches_of_complex_matmuls(size, dtype):
+    a, b = values(5, size, 9, dtype=dtype), values(5, 9, size, seed=1, dtype=dtype)
+    add = values(5, size, size, seed=2, dtype=dtype)
     near(rl.tensor(a) @ rl.tensor(b), a @ b, dtype)
     near(rl.tensor(a).conj() @ rl.tensor(b), a.conj() @ b, dtype)
     near(rl.tensor(b.swapaxes(1, 2).copy()) @ rl.tensor(b), b.swapaxes(1, 2) @ b, dtype)
@@ -72,7 +72,7 @@ def test_batches_of_complex_products(size, dtype):
 
 
 def test_complex_products_keep_what_is_not_finite_in_its_row():
-    a, b = numbers(12, 12), numbers(12, 12, seed=1)
+    a, b = values(12, 12), values(12, 12, seed=1)
     a[3, 4] = np.nan
     got = (rl.tensor(a) @ rl.tensor(b)).numpy()
     assert np.isnan(got[3]).all() and np.isfinite(np.delete(got, 3, 0)).all()
@@ -81,7 +81,7 @@ def test_complex_products_keep_what_is_not_finite_in_its_row():
 @pytest.mark.parametrize(
     "sizes", [(3, 4, 5), (7, 2, 9, 4), (4, 30, 2, 11, 6), (1, 8, 1, 8, 3, 2), (2, 0, 3, 4)]
 )
-def test_chains_of_products(sizes):
+def test_chains_of_matmuls(sizes):
     rng = np.random.default_rng(0)
     parts = [rng.standard_normal(s) for s in itertools.pairwise(sizes)]
     want = parts[0]
@@ -135,7 +135,7 @@ def test_reflections_one_by_one(shape, dtype):
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 17, 31, 32, 33, 67, 1000, 40000])
 def test_sums_and_products_of_rows_of_complex_numbers(n, dtype):
     rows = 13 if n < 1000 else 2
-    x = numbers(rows, n, dtype=dtype)
+    x = values(rows, n, dtype=dtype)
     ones = np.exp(1j * np.angle(x)).astype(dtype)  # whose products stay near the unit circle
     for got, want in (
         (rl.tensor(x).sum(1), x.astype(np.complex128).sum(1)),

@@ -55,10 +55,10 @@ def test_products_with_columns_that_stand_over(columns, dtype):
         want = x.astype(np.float64) @ w.astype(np.float64)
         atol = (1e-5 if dtype == np.float32 else 1e-13) * np.sqrt(width)
         tx, tw, tb, tc = map(rl.tensor, (x, w, b, c))
-        turned = rl.tensor(w.T.copy())
+        transposed = rl.tensor(w.T.copy())
         np.testing.assert_allclose(tx @ tw, want, atol=atol)
-        np.testing.assert_allclose(F.linear(tx, turned), want, atol=atol)
-        np.testing.assert_allclose(F.linear(tx, turned, tb), want + b, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, transposed), want, atol=atol)
+        np.testing.assert_allclose(F.linear(tx, transposed, tb), want + b, atol=atol)
         np.testing.assert_allclose(rl.addmm(tc, tx, tw, beta=0.5, alpha=2), 0.5 * c + 2 * want, atol=4 * atol)
         np.testing.assert_allclose(rl.tensor(x.T.copy()).t() @ tw, want, atol=atol)
         column = rl.tensor(c[:, :1])  # a number for each row
@@ -78,7 +78,7 @@ def test_products_with_columns_that_stand_over(columns, dtype):
     "m, k, n", [(1, 5, 7), (5, 300, 1), (2, 600, 3), (33, 257, 65), (100, 100, 100), (9, 513, 530), (3, 0, 4)]
 )
 def test_products_of_integers_wrap(m, k, n, dtype):
-    """Lines, blocks that are no whole registers, sums in several parts; numbers of few bits, and of all of them."""
+    """Lines, blocks that are no whole registers, sums in several parts; values of few bits, and of all of them."""
     rng, full = np.random.default_rng(0), np.iinfo(dtype)
     for low, high in ((max(full.min, -50), 50), (full.min, full.max)):
         a, b, c = (
@@ -97,14 +97,14 @@ def test_products_of_integers_wrap(m, k, n, dtype):
 @pytest.mark.parametrize(
     "m, n", [(2, 2), (3, 3), (4, 4), (8, 8), (3, 1), (1, 8), (2, 4), (8, 3), (1, 2), (5, 8), (4, 3), (7, 6)]
 )
-def test_many_tiny_products(m, n, dtype):
+def test_many_tiny_matmuls(m, n, dtype):
     for k in (1, 3, 16, 17):
         a, b, c = (array(6, *shape, seed=i, dtype=dtype) for i, shape in enumerate([(m, k), (k, n), (m, n)]))
         want, atol = a.astype(np.float64) @ b, 1e-5 if dtype == np.float32 else 1e-13
         ta, tb, tc = map(rl.tensor, (a, b, c))
         np.testing.assert_allclose(ta @ tb, want, atol=atol)
-        turned = [rl.tensor(np.ascontiguousarray(x.transpose(0, 2, 1))).transpose(1, 2) for x in (a, b)]
-        np.testing.assert_allclose(turned[0] @ turned[1], want, atol=atol)
+        transposed = [rl.tensor(np.ascontiguousarray(x.transpose(0, 2, 1))).transpose(1, 2) for x in (a, b)]
+        np.testing.assert_allclose(transposed[0] @ transposed[1], want, atol=atol)
         np.testing.assert_allclose(ta[0] @ tb, a[0] @ b.astype(np.float64), atol=atol)
         np.testing.assert_allclose(
             rl.baddbmm(tc, ta, tb, beta=0.5, alpha=2), 0.5 * c + 2 * want, atol=4 * atol
@@ -121,8 +121,8 @@ def test_many_tiny_products(m, n, dtype):
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(1, 1, 1), (2, 2, 2), (3, 5, 4), (4, 4, 4), (1, 9, 7), (7, 3, 8), (9, 9, 9)]
 )
-def test_many_tiny_products_of_integers(m, k, n, dtype):
-    """Whole, broadcast and turned operands, with an addend; sums wrap."""
+def test_many_tiny_matmuls_of_integers(m, k, n, dtype):
+    """Whole, broadcast and transposed operands, with an addend; sums wrap."""
     rng = np.random.default_rng(m * k * n)
     a, b, c = (rng.integers(0, 120, s).astype(dtype) for s in [(9, m, k), (9, k, n), (9, m, n)])
     ta, tb, tc = rl.tensor(a), rl.tensor(b), rl.tensor(c)
@@ -136,18 +136,18 @@ def test_many_tiny_products_of_integers(m, k, n, dtype):
     np.testing.assert_array_equal(rl.baddbmm(tc, ta, tb, alpha=3, beta=2), scaled)
 
 
-# Products that the first cache holds, any of the operands turned; the last columns and the last of the sum are few.
+# GEMMs that the first cache holds, any of the operands transposed; the last columns and the last of the sum are few.
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("m", "k", "n"), [(5, 7, 5), (17, 33, 17), (13, 1, 18), (32, 32, 32), (12, 128, 49), (64, 70, 66)]
 )
-def test_batches_of_small_products(m, k, n, dtype):
+def test_batches_of_small_matmuls(m, k, n, dtype):
     a, b = array(6, m, k, dtype=dtype), array(6, k, n, seed=1, dtype=dtype)
     start = array(6, m, n, seed=2, dtype=dtype)
     exact, tolerance = a.astype(np.float64) @ b.astype(np.float64), 1e-4 if dtype == np.float32 else 1e-12
-    turned = [x.swapaxes(1, 2).copy() for x in (a, b)]
+    transposed = [x.swapaxes(1, 2).copy() for x in (a, b)]
     for x, y in itertools.product(
-        (rl.tensor(a), rl.tensor(turned[0]).mT), (rl.tensor(b), rl.tensor(turned[1]).mT)
+        (rl.tensor(a), rl.tensor(transposed[0]).mT), (rl.tensor(b), rl.tensor(transposed[1]).mT)
     ):
         np.testing.assert_allclose((x @ y).numpy(), exact, rtol=tolerance, atol=tolerance)
         both = rl.baddbmm(rl.tensor(start), x, y, beta=0.5, alpha=-2)
@@ -161,7 +161,7 @@ def test_batches_of_small_products(m, k, n, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [3, 8, 9, 47, 48, 97, 300])
 def test_systems_of_every_size(n, dtype):
-    """On the stack, by LAPACK, and by products of halves."""
+    """On the stack, by LAPACK, and recursively on GEMM."""
     a = array(n, n, dtype=dtype) + n**0.5 * np.eye(n, dtype=dtype)
     s = a @ a.T + n * np.eye(n, dtype=dtype)
     b = array(n, 20, seed=1, dtype=dtype)
@@ -339,7 +339,7 @@ def test_fourier_lines_of_any_number_and_length(shape, dtype):
 
 @pytest.mark.parametrize("k", [1, 7, 8, 16, 33, 64, 1000, 5000])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_many_inner_products(k, dtype):
+def test_many_dot_products(k, dtype):
     rng = np.random.default_rng(k)
     x, y = rng.standard_normal((2, 40, k)).astype(dtype), rng.standard_normal((2, 40, k)).astype(dtype)
     expected = (x.astype(np.float64) * y).sum(-1)

@@ -30,7 +30,7 @@ def layouts(x):
     yield x
     yield x.t().contiguous().t()
     yield rl.stack([x, x], -1)[..., 0]  # no unit stride
-    yield F.pad(x, (0, 3))[:, :-3]  # rows apart
+    yield F.pad(x, (0, 3))[:, :-3]  # strided rows
 
 
 def near(result, exact, size, dtype):
@@ -98,7 +98,7 @@ def test_nothing_to_sum_and_nothing_to_give(dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("rows", [1, 8, 40])
-def test_special_numbers(rows, dtype):
+def test_special_values(rows, dtype):
     """An odd step of the sum is paired with nothing, not with what lies behind."""
     k = 33
     storage = rl.full((rows, k + 1), float("nan"), dtype=dtype)
@@ -143,7 +143,7 @@ CONVS = [
     (1, 5, 6, 30, dict(kernel=3, dilation=2)),
     (2, 8, 8, 8, dict(kernel=1, stride=2)),
     (2, 8, 8, 9, dict(kernel=3, padding=1, groups=4)),
-    # few channels: whole rows of the picture, more rows than a tile has, frames wider than a row, odd sides in pairs
+    # few channels: whole rows of the image, more rows than a tile has, padding wider than a row, odd sides in pairs
     (3, 3, 64, 32, dict(kernel=3, padding=1)),
     (2, 1, 16, 41, dict(kernel=5, stride=2, padding=2)),
     (2, 3, 17, 35, dict(kernel=(7, 2), stride=(1, 2), padding=(3, 1))),
@@ -157,12 +157,12 @@ CONVS = [
     (1, 4, 8, 12, dict(kernel=(3, 1))),
     # as much to multiply as Winograd's way takes
     (8, 64, 64, 24, dict(kernel=3, padding=1)),
-    # strides: phases that no window sees, and windows that leave places out
+    # strides: phases that no window sees, and windows that leave positions out
     (2, 20, 18, 11, dict(kernel=1, stride=2)),
     (2, 16, 16, 10, dict(kernel=2, stride=3)),
     (1, 24, 16, 13, dict(kernel=(3, 4), stride=(3, 2), padding=(1, 0))),
     (1, 16, 20, 9, dict(kernel=3, stride=(1, 2), padding=4, dilation=(2, 1))),
-    # one filter a channel, many pictures
+    # one filter a channel, many images
     (9, 20, 20, 12, dict(kernel=3, padding=1, groups=20)),
     (8, 6, 12, 11, dict(kernel=(3, 5), padding=2, stride=2, groups=6)),
 ]

@@ -1,4 +1,4 @@
-"""Pooling, resizing, sampling and padding kernels: sizes and memory orders of pictures, against NumPy."""
+"""Pooling, resizing, sampling and padding kernels: sizes and memory orders of images, against NumPy."""
 
 import math
 
@@ -147,7 +147,7 @@ def test_filtered_bytes_are_those_of_torch(mode):
         assert np.array_equal(got, expected)
 
 
-def test_places_outside_a_picture_count_nothing():
+def test_points_outside_an_image_count_nothing():
     x = rl.zeros(1, 1, 3, 3)
     x[0, 0, 0, 0] = math.inf
     outside = rl.full((1, 1, 1, 2), 1.2)
@@ -160,10 +160,10 @@ def test_places_outside_a_picture_count_nothing():
 @pytest.mark.parametrize("mode", ["reflect", "replicate"])
 @pytest.mark.parametrize("channels", [1, 3, 17])
 @pytest.mark.parametrize("pad", [(1, 2, 3, 0), (0, 0, 1, 2), (2, 1, 0, 0), (0, 0, 0, 0)])
-def test_frames_around_channels_last(mode, channels, pad):
+def test_padding_of_channels_last(mode, channels, pad):
     a = array(2, channels, 5, 4)
-    frame = ((0, 0), (0, 0), pad[2:], pad[:2])
-    expected = np.pad(a, frame, mode="edge" if mode == "replicate" else "reflect")
+    padding = ((0, 0), (0, 0), pad[2:], pad[:2])
+    expected = np.pad(a, padding, mode="edge" if mode == "replicate" else "reflect")
     x = rl.tensor(a).contiguous(memory_format=rl.channels_last)
     y = F.pad(x, pad, mode=mode)
     np.testing.assert_array_equal(y.numpy(), expected)
@@ -173,7 +173,7 @@ def test_frames_around_channels_last(mode, channels, pad):
     assert rl.equal(part, same)
     wide = rl.tensor(array(2, channels, 3, 20)).contiguous(
         memory_format=rl.channels_last
-    )  # little frame, much inside
+    )  # little padding, much inside
     assert rl.equal(
         F.pad(wide, (*pad[:2], 1, 2), mode=mode), F.pad(wide.contiguous(), (*pad[:2], 1, 2), mode=mode)
     )
@@ -203,7 +203,7 @@ def test_groups_of_channels_that_lie_last(shape, groups, dtype):
 
 @pytest.mark.parametrize("size", [(8, 6), (16, 12), (32, 12), (4, 3), (2, 6), (4, 12), (9, 5)])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-def test_nearest_pictures_in_both_orders(size, mode):
+def test_nearest_images_in_both_orders(size, mode):
     x = array(2, 3, 8, 6)
     offset = 0.5 if mode == "nearest-exact" else 0.0
     rows, columns = (
@@ -226,7 +226,7 @@ def test_nearest_pictures_in_both_orders(size, mode):
 
 
 @pytest.mark.parametrize("order", [rl.contiguous_format, rl.channels_last])
-def test_windows_of_one_place_are_the_picture(order):
+def test_windows_of_one_pixel_are_the_image(order):
     t = rl.tensor(array(3, 5, 7, 6)).contiguous(memory_format=order).requires_grad_()
     y = F.adaptive_avg_pool2d(t, (7, 6))
     assert y.equal(t) and y.data_ptr() != t.data_ptr()
@@ -251,17 +251,17 @@ def test_pixels_shuffled_with_channels_last(shape, factor):
 @pytest.mark.skipif(rl.backends.cpu.get_cpu_capability() == "DEFAULT", reason="needs fused products")
 @pytest.mark.parametrize("n", [7, 28, 33])
 def test_places_of_a_grid_are_rounded_once(n):
-    """At the middles of pixels the last bit decides whose slope the gradient is."""
+    """At the middles of pixels the last bit decides whose derivative the gradient is."""
     from fractions import Fraction
 
-    places = rl.linspace(-1, 1, n, dtype=rl.float64) * (n - 1) / n
-    grid = rl.stack([places, rl.zeros_like(places)], -1).view(1, 1, n, 2).requires_grad_()
+    positions = rl.linspace(-1, 1, n, dtype=rl.float64) * (n - 1) / n
+    grid = rl.stack([positions, rl.zeros_like(positions)], -1).view(1, 1, n, 2).requires_grad_()
     slopes = np.arange(1, n)
     row = rl.tensor(np.concatenate([[0], np.cumsum(slopes)]), dtype=rl.float64)
     F.grid_sample(row.expand(1, 1, 2, n), grid, padding_mode="border", align_corners=False).sum().backward()
-    for g, slope in zip(places.tolist(), grid.grad[0, 0, :, 0].tolist(), strict=True):
+    for g, derivative in zip(positions.tolist(), grid.grad[0, 0, :, 0].tolist(), strict=True):
         at = float(Fraction(g + 1) * n - 1) / 2
-        assert slope == (slopes[math.floor(at)] * n / 2 if 0 < at < n - 1 else 0)
+        assert derivative == (slopes[math.floor(at)] * n / 2 if 0 < at < n - 1 else 0)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

@@ -46,43 +46,45 @@ def test_scatter_along_rows(shape, op):
 
 
 @pytest.mark.parametrize(
-    "rows, width, places", [(63, 300, 7), (700, 33, 50), (1500, 16, 3), (1200, 40, 1), (600, 5, 600)]
+    "rows, width, positions", [(63, 300, 7), (700, 33, 50), (1500, 16, 3), (1200, 40, 1), (600, 5, 600)]
 )
-def test_rows_added_at_places(rows, width, places):
+def test_rows_added_at_positions(rows, width, positions):
     """In bands of the target: the sums have the same bits for every number of threads, the last of written rows stays."""
-    x, index = array(rows, width), np.random.default_rng(1).integers(-places, places, rows)
-    want = np.zeros((places, width), dtype=np.float32)
+    x, index = array(rows, width), np.random.default_rng(1).integers(-positions, positions, rows)
+    want = np.zeros((positions, width), dtype=np.float32)
     np.add.at(want, index, x)
     threads, results = rl.get_num_threads(), []
     try:
         for count in (1, 2, 3, 8):
             rl.set_num_threads(count)
             at, given = rl.tensor(index), rl.tensor(x)
-            results.append(rl.zeros(places, width).index_put_((at,), given, accumulate=True).numpy())
-            added = rl.zeros(places, width).index_add_(0, at % places, given)
+            results.append(rl.zeros(positions, width).index_put_((at,), given, accumulate=True).numpy())
+            added = rl.zeros(positions, width).index_add_(0, at % positions, given)
             np.testing.assert_array_equal(added, results[-1])
-            turned = rl.zeros(width, places).t().index_add_(0, at % places, given)
-            np.testing.assert_array_equal(turned, results[-1])
-            most = rl.zeros(places, width).scatter_reduce(
-                0, (at % places)[:, None].expand(-1, width), given, "amax"
+            transposed = rl.zeros(width, positions).t().index_add_(0, at % positions, given)
+            np.testing.assert_array_equal(transposed, results[-1])
+            most = rl.zeros(positions, width).scatter_reduce(
+                0, (at % positions)[:, None].expand(-1, width), given, "amax"
             )
-            np.testing.assert_array_equal(most, np.maximum.reduceat(*_grouped(x, index % places, places)))
-            last = rl.zeros(places, width)
+            np.testing.assert_array_equal(
+                most, np.maximum.reduceat(*_grouped(x, index % positions, positions))
+            )
+            last = rl.zeros(positions, width)
             last[at] = given
-            for place in range(places):
-                met = np.flatnonzero(index % places == place)
-                np.testing.assert_array_equal(last[place], x[met[-1]] if len(met) else np.zeros(width))
+            for position in range(positions):
+                met = np.flatnonzero(index % positions == position)
+                np.testing.assert_array_equal(last[position], x[met[-1]] if len(met) else np.zeros(width))
             with pytest.raises(IndexError):
-                rl.zeros(places, width).index_put_((at + places,), given, accumulate=True)
+                rl.zeros(positions, width).index_put_((at + positions,), given, accumulate=True)
     finally:
         rl.set_num_threads(threads)
     np.testing.assert_allclose(results[0], want, rtol=1e-6)
     assert all(np.array_equal(r, results[0]) for r in results)
 
 
-def _grouped(x, index, places):
-    """Rows by place, with a row of zeros before each place's, and where each place begins."""
-    parts = [np.concatenate([np.zeros_like(x[:1]), x[index == place]]) for place in range(places)]
+def _grouped(x, index, positions):
+    """Rows by position, with a row of zeros before each position's, and where each position begins."""
+    parts = [np.concatenate([np.zeros_like(x[:1]), x[index == position]]) for position in range(positions)]
     return np.concatenate(parts), np.cumsum([0, *map(len, parts[:-1])])
 
 
@@ -96,12 +98,12 @@ def test_mean_by_an_index_that_repeats_itself():
         for include in (True, False):
             x = rl.tensor(array(4, 5, seed=1, dtype=np.float64))
             y = x.scatter_reduce(0, wide, src, "mean", include_self=include)
-            for place, column in itertools.product(range(4), range(5)):
+            for position, column in itertools.product(range(4), range(5)):
                 met = [
-                    src[i, column].item() for i in range(6) if index[i] == place and column < wide.shape[1]
+                    src[i, column].item() for i in range(6) if index[i] == position and column < wide.shape[1]
                 ]
-                met += [x[place, column].item()] if include or not met else []
-                assert math.isclose(y[place, column].item(), sum(met) / len(met))
+                met += [x[position, column].item()] if include or not met else []
+                assert math.isclose(y[position, column].item(), sum(met) / len(met))
     assert gradcheck(lambda s: x.scatter_reduce(0, index[:, None].expand(6, 5), s, "mean"), (src,))
 
 
@@ -182,10 +184,10 @@ def test_windows_and_their_sums(kernel, stride, dilation, padding):
     columns.zero_()
     np.testing.assert_array_equal(t.numpy(), x)  # never a view
     columns = rl.tensor(expected.reshape(2, 3 * kh * kw, high * across))
-    pictures = F.fold(columns, (8, 12), kernel, dilation, padding, stride)
+    images = F.fold(columns, (8, 12), kernel, dilation, padding, stride)
     inside = back[:, :, padding : padding + 8, padding : padding + 12]
-    np.testing.assert_allclose(pictures.numpy(), inside, atol=1e-12)
-    pictures.zero_()
+    np.testing.assert_allclose(images.numpy(), inside, atol=1e-12)
+    images.zero_()
     np.testing.assert_array_equal(columns.numpy(), expected.reshape(columns.shape))
 
 

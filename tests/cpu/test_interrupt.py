@@ -62,10 +62,10 @@ m = torch.rand(600, 600) / 300
 def pointwise():
     return torch.special.zeta(many + 1.5, many + 2).sum()
 
-def products():
+def matmuls():
     return m.expand(250, 600, 600) @ m
 
-def product():
+def matmul():
     return torch.ones(4000, 4000) @ torch.ones(4000, 4000)
 
 def indexed():
@@ -140,7 +140,7 @@ print(float(torch.ones(100_000).sum()))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("work", ["pointwise", "products", "product", "backward"])
+@pytest.mark.parametrize("work", ["pointwise", "matmuls", "matmul", "backward"])
 def test_a_long_op_stops(work, threads):
     assert run(work, threads) == ["KeyboardInterrupt", "early", "100000.0"]
 

@@ -182,17 +182,17 @@ def test_short_rows_in_blocks(sizes, dtype):
     rng = np.random.default_rng(0)
     kept = list(itertools.product([False, True], repeat=len(sizes)))
 
-    def operand(repeated, turned, skipped):
+    def operand(repeated, transposed, skipped):
         shape = [1 if r else n for r, n in zip(repeated, sizes)]
-        if turned:
+        if transposed:
             shape = shape[::-1]
         x = rng.integers(0, 2 if dtype == "bool" else 9, [*shape[:-1], shape[-1] * 2]).astype(dtype)
         x = x[..., ::2] if skipped else x[..., : shape[-1]].copy()
-        return x.T if turned else x
+        return x.T if transposed else x
 
     for repeated in kept:
-        for turned, skipped in itertools.product([False, True], repeat=2):
-            a, b = operand(repeated, False, skipped), operand([not r for r in repeated], turned, False)
+        for transposed, skipped in itertools.product([False, True], repeat=2):
+            a, b = operand(repeated, False, skipped), operand([not r for r in repeated], transposed, False)
             mine = rl.from_numpy(a), rl.from_numpy(b)
             name = "logical_xor" if dtype == "bool" else "add"
             expected = getattr(np, name)(a, b)

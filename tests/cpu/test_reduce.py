@@ -71,9 +71,9 @@ def test_reductions_over_narrow_rows(rows, columns, dtype):
         x[: rows // 2 * 2 : 2].contiguous().ne(0).any(0).numpy(), (a[: rows // 2 * 2 : 2] != 0).any(0)
     )
     for name in ("max", "min"):  # of equal ones the first
-        values, places = getattr(x, name)(0)
+        values, positions = getattr(x, name)(0)
         assert np.array_equal(values.to(rl.int64).numpy(), getattr(a, name)(0))
-        assert np.array_equal(places.numpy(), getattr(a, "arg" + name)(0))
+        assert np.array_equal(positions.numpy(), getattr(a, "arg" + name)(0))
 
 
 @pytest.mark.parametrize("rows", [320, 323])
@@ -82,8 +82,8 @@ def test_first_nan_of_narrow_rows(rows):
     a[200, 1] = a[77, 1] = a[rows - 1, 2] = math.nan
     x = rl.tensor(a)
     for name in ("max", "min"):
-        values, places = getattr(x, name)(0)
-        assert places.tolist()[1:] == [77, rows - 1] and values.isnan().tolist() == [False, True, True]
+        values, positions = getattr(x, name)(0)
+        assert positions.tolist()[1:] == [77, rows - 1] and values.isnan().tolist() == [False, True, True]
     assert x.amax(0).isnan().tolist() == x.sum(0).isnan().tolist() == [False, True, True]
 
 
@@ -107,9 +107,9 @@ def test_reductions_of_a_small_middle_dimension(shape, dtype, part):
     np.testing.assert_array_equal(x.amin(1).numpy(), a.min(1))
     np.testing.assert_array_equal((x > 0).any(1).numpy(), (a > 0).any(1))
     np.testing.assert_array_equal(x.count_nonzero(1).numpy(), np.count_nonzero(a, 1))
-    values, places = x.max(1)
+    values, positions = x.max(1)
     np.testing.assert_array_equal(values.numpy(), a.max(1))
-    np.testing.assert_array_equal(places.numpy(), a.argmax(1))
+    np.testing.assert_array_equal(positions.numpy(), a.argmax(1))
     np.testing.assert_array_equal(x.argmin(1).numpy(), a.argmin(1))
 
 
@@ -144,12 +144,12 @@ def test_softmax_and_its_slope_along_columns_and_rows(shape, dtype):
             rl.softmax: (p, p * (d - (p * d).sum(dim, keepdims=True))),
             rl.log_softmax: (np.log(p), d - p * d.sum(dim, keepdims=True)),
         }
-        for f, (value, slope) in by_hand.items():
+        for f, (value, derivative) in by_hand.items():
             y = f(x, dim)
             np.testing.assert_allclose(y.detach().double().numpy(), value, atol=atol, rtol=atol)
-            size = 1 + np.abs(d).sum(dim, keepdims=True)  # y was rounded before its slope was taken
+            size = 1 + np.abs(d).sum(dim, keepdims=True)  # y was rounded before its derivative was taken
             got = rl.autograd.grad(y, x, up)[0].double().numpy()
-            np.testing.assert_array_less(np.abs(got - slope), np.broadcast_to(atol * size, shape))
+            np.testing.assert_array_less(np.abs(got - derivative), np.broadcast_to(atol * size, shape))
 
 
 @pytest.mark.parametrize("dtype", [rl.float16, rl.bfloat16])
@@ -191,7 +191,7 @@ def test_normalised_channels_and_rows(shape, dtype):
         np.testing.assert_allclose(y.detach().double(), expected.detach(), atol=atol)
         y.backward(up.to(x.dtype))
         expected.backward(up.to(x.dtype).double())
-        # Rows of a few numbers that lie close have large slopes.
+        # Rows of a few close values have large derivatives.
         np.testing.assert_allclose(
             x.grad.double(), exact.grad, atol=2 * atol * max(1, exact.grad.abs().max().item())
         )
@@ -230,10 +230,10 @@ def test_distances_and_their_gradients(p, rows, others, m):
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, math.inf])
-@pytest.mark.parametrize("place", [0, 33])
-def test_distances_hand_nan_on(p, place):
+@pytest.mark.parametrize("position", [0, 33])
+def test_distances_hand_nan_on(p, position):
     a = array(2, 3, 34)
-    a[1, 1, place] = math.nan
+    a[1, 1, position] = math.nan
     d = rl.cdist(rl.tensor(a), rl.zeros(2, 4, 34), p)
     assert d.isnan().nonzero().tolist() == [[1, 1, j] for j in range(4)]
 

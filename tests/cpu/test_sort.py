@@ -27,11 +27,11 @@ def test_counts():
 def test_few_of_many(k, largest):
     x = array(6, 400)
     x[2, 17] = np.nan
-    values, places = rl.tensor(x).topk(k, 1, largest=largest)
+    values, positions = rl.tensor(x).topk(k, 1, largest=largest)
     order = np.sort(x, 1)  # NaN last
     expected = order[:, ::-1][:, :k] if largest else order[:, :k]
     np.testing.assert_array_equal(values, expected)
-    np.testing.assert_array_equal(rl.tensor(x).gather(1, places), expected)
+    np.testing.assert_array_equal(rl.tensor(x).gather(1, positions), expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "uint8", "int8"])
@@ -47,16 +47,16 @@ def test_the_few_largest_come_in_order(n, dtype):
         for t, dim in ((x, 1), (x.t().contiguous(), 0), (x[:, ::2], 1)):
             if k > t.shape[dim]:
                 continue
-            values, places = t.topk(k, dim, largest=largest)
+            values, positions = t.topk(k, dim, largest=largest)
             expected, first = t.sort(dim=dim, descending=largest, stable=True)
             assert np.array_equal(
                 values.double().numpy(), expected.narrow(dim, 0, k).double().numpy(), equal_nan=True
             )
-            assert k > 32 or rl.equal(places, first.narrow(dim, 0, k))
+            assert k > 32 or rl.equal(positions, first.narrow(dim, 0, k))
 
 
 @pytest.mark.parametrize("n", [511, 512, 5000, 70_000])
-def test_sorting_numbers_of_64_bits(n):
+def test_sorting_elements_of_64_bits(n):
     """By 32 bits of them where those tell them apart, else by all."""
     rng = np.random.default_rng(n)
     doubles = np.where(rng.random(n) < 0.3, -0.0, rng.standard_normal(n))
@@ -71,13 +71,13 @@ def test_sorting_numbers_of_64_bits(n):
         np.zeros(n, np.int64),
     ]
     for x in rows:
-        values, places = rl.sort(rl.tensor(x), stable=True)
+        values, positions = rl.sort(rl.tensor(x), stable=True)
         order = np.argsort(x, kind="stable")
-        np.testing.assert_array_equal(places, order)
+        np.testing.assert_array_equal(positions, order)
         assert values.numpy().tobytes() == x[order].tobytes()
-        values, places = rl.sort(rl.tensor(x), stable=True, descending=True)
+        values, positions = rl.sort(rl.tensor(x), stable=True, descending=True)
         backwards = n - 1 - np.argsort(x[::-1], kind="stable")[::-1]
-        np.testing.assert_array_equal(places, backwards)
+        np.testing.assert_array_equal(positions, backwards)
         assert values.numpy().tobytes() == x[backwards].tobytes()
         np.testing.assert_array_equal(rl.tensor(np.stack([x, x], 1)).sort(0).indices[:, 1], order)
 
@@ -89,9 +89,9 @@ def test_order_of_short_rows(n, dtype):
     a = np.round(2 * array(90, n)).astype(dtype)
     if dtype != np.int64:
         a[1::7, n // 2] = math.nan
-    x, places = rl.tensor(a), np.argsort(a, 1, kind="stable")
+    x, positions = rl.tensor(a), np.argsort(a, 1, kind="stable")
     values, indices = x.sort(dim=1, stable=True)
-    np.testing.assert_array_equal(indices.numpy(), places)
+    np.testing.assert_array_equal(indices.numpy(), positions)
     np.testing.assert_array_equal(values.numpy(), np.sort(a, 1))
     for k in {1, (n + 1) // 2, n}:
         np.testing.assert_array_equal(x.kthvalue(k, 1).values.numpy(), np.sort(a, 1)[:, k - 1])
@@ -104,8 +104,8 @@ def test_order_of_short_rows(n, dtype):
     whole = np.nan_to_num(a, nan=5)
     most = rl.tensor(whole).mode(1).values.numpy()
     for row, value in zip(whole, most, strict=True):
-        numbers, counts = np.unique(row, return_counts=True)
-        assert value == numbers[counts.argmax()]
+        values_found, counts = np.unique(row, return_counts=True)
+        assert value == values_found[counts.argmax()]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int16, np.uint8])
@@ -121,8 +121,8 @@ def test_ranks_in_long_rows(n, dtype):
     for x in (spread, rng.integers(0, 3, n).astype(dtype), np.full(n, 3, dtype)):
         order = np.argsort(x, kind="stable")
         for k in (1, n // 3, n // 2 + 1, n):
-            value, place = rl.kthvalue(rl.tensor(x), k)
-            assert place.item() == order[k - 1]
+            value, position = rl.kthvalue(rl.tensor(x), k)
+            assert position.item() == order[k - 1]
             np.testing.assert_equal(value.numpy(), x[order[k - 1]])
         columns = rl.kthvalue(rl.tensor(np.stack([x, x], 1)), n // 3, dim=0).indices
         assert columns.tolist() == [order[n // 3 - 1]] * 2
@@ -151,17 +151,17 @@ def test_running_extremes_of_long_rows(n, kind):
     if kind == "nan" and n > 40:
         x[1, 40], x[1, -1], x[2, 0] = np.nan, np.nan, np.nan
     for name, better in (("cummax", np.greater_equal), ("cummin", np.less_equal)):
-        best, place = x[:, 0].copy(), np.zeros(3, np.int64)
-        values, places = np.empty_like(x), np.empty(x.shape, np.int64)
+        best, position = x[:, 0].copy(), np.zeros(3, np.int64)
+        values, positions = np.empty_like(x), np.empty(x.shape, np.int64)
         for i in range(n):
             take = (better(x[:, i], best) & ~np.isnan(best)) | np.isnan(x[:, i])
-            best, place = np.where(take, x[:, i], best), np.where(take, i, place)
-            values[:, i], places[:, i] = best, place
+            best, position = np.where(take, x[:, i], best), np.where(take, i, position)
+            values[:, i], positions[:, i] = best, position
         got = getattr(rl.tensor(x), name)(1)
         np.testing.assert_array_equal(got.values.numpy(), values)
-        np.testing.assert_array_equal(got.indices.numpy(), places)
+        np.testing.assert_array_equal(got.indices.numpy(), positions)
         got = getattr(rl.tensor(x.T.copy()).T, name)(1)
-        np.testing.assert_array_equal(got.indices.numpy(), places)
+        np.testing.assert_array_equal(got.indices.numpy(), positions)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
@@ -237,6 +237,6 @@ def test_mode_among_nans(dtype):
         (nan, nan, 1): (nan, 0),
         (3, 3, nan, nan, 1): (3, 1),
     }
-    for row, (value, place) in rows.items():
+    for row, (value, position) in rows.items():
         values, indices = rl.tensor(row, dtype=dtype).mode()
-        assert indices.item() == place and repr(values.item()) == repr(float(value))
+        assert indices.item() == position and repr(values.item()) == repr(float(value))

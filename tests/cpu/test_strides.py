@@ -136,7 +136,7 @@ def test_half_rows_are_what_they_are_alone(n, dtype):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-def test_cross_entropy_of_half_pictures(dtype):
+def test_cross_entropy_of_half_precision_images(dtype):
     x, t = (
         rl.tensor(array(2, 5, 7, 90)).to(dtype).requires_grad_(),
         rl.arange(2 * 7 * 90).reshape(2, 7, 90) % 5,
@@ -183,8 +183,8 @@ def test_transforms_of_large_prime_factors(n, dtype):
     np.testing.assert_allclose(rl.fft.ifft(got).numpy(), c, rtol=0, atol=tolerance)
     np.testing.assert_allclose(rl.fft.rfft(real).numpy(), np.fft.rfft(x), rtol=0, atol=tolerance)
     np.testing.assert_allclose(rl.fft.irfft(rl.fft.rfft(real), n).numpy(), x, rtol=0, atol=tolerance)
-    turned = rl.fft.fft(given.t().contiguous(), dim=0)
-    np.testing.assert_allclose(turned.t().numpy(), exact, rtol=0, atol=tolerance)
+    transposed = rl.fft.fft(given.t().contiguous(), dim=0)
+    np.testing.assert_allclose(transposed.t().numpy(), exact, rtol=0, atol=tolerance)
     assert rl.equal(rl.fft.fft(given[b - 1]), got[b - 1])
 
 
@@ -257,10 +257,10 @@ def test_pooling_in_both_orders(name, shape, dtype):
 
 def test_places_of_maxima_in_both_orders():
     x = rl.tensor(array(2, 37, 6, 6))
-    y, places = F.max_pool2d(channels_last(x), 2, return_indices=True)
+    y, positions = F.max_pool2d(channels_last(x), 2, return_indices=True)
     expected, same = F.max_pool2d(x, 2, return_indices=True)
-    assert rl.equal(y.contiguous(), expected) and rl.equal(places.contiguous(), same)
-    assert rl.equal(F.max_unpool2d(y, places, 2).contiguous(), F.max_unpool2d(expected, same, 2))
+    assert rl.equal(y.contiguous(), expected) and rl.equal(positions.contiguous(), same)
+    assert rl.equal(F.max_unpool2d(y, positions, 2).contiguous(), F.max_unpool2d(expected, same, 2))
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_filters_of_one_tap_in_both_orders(dtype, bias):
 
 
 @pytest.mark.parametrize("dtype", HALVES)
-def test_signs_of_halves(dtype):
+def test_signs_of_reduced_precision(dtype):
     x = rl.tensor([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 1e-7, -1e-7] * 9).to(dtype)
     for given in (x, x[::2]):
         exact = given.double()
@@ -368,7 +368,7 @@ def test_results_down_to_the_smallest_number(name, dtype):
         }[name]().astype(dtype)
     got = getattr(rl, name)(rl.tensor(given)).numpy()
     np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
-    # Where numbers have all their digits, and the steps between those that have fewer.
+    # Where values have all their digits, and the steps between those that have fewer.
     step = {"float32": 2.0**-149, "float64": 5e-324}[dtype]
     least = np.finfo(dtype).tiny if name == "sigmoid" else 4 * step
     np.testing.assert_allclose(got, expected, rtol=3e-7 * 4 if dtype == "float32" else 2e-15, atol=least)
@@ -378,7 +378,7 @@ def test_results_down_to_the_smallest_number(name, dtype):
 @pytest.mark.parametrize("n", [1, 7, 1000, 200_000])
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int8, np.int16, np.int64])
 def test_different_integers_and_their_extremes(dtype, n):
-    """Bytes are counted, wider numbers sorted; pieces that are no whole blocks."""
+    """Bytes are counted, wider integers sorted; pieces that are no whole blocks."""
     rng = np.random.default_rng(n)
     x = rng.integers(-100, 100, n).astype(dtype)
     values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
@@ -400,11 +400,11 @@ def test_dropout_keeps_what_its_slope_keeps(dtype):
         x = x.to(dtype).detach().requires_grad_()
         y = F.dropout(x, 0.3)
         up = rl.tensor(array(*x.shape)).to(dtype)
-        slope, graph = (
+        derivative, graph = (
             rl.autograd.grad(y, x, up, create_graph=c, retain_graph=True)[0] for c in (False, True)
         )
-        assert rl.equal(slope, graph.detach())
-        assert rl.equal(slope, (up * y).detach())
+        assert rl.equal(derivative, graph.detach())
+        assert rl.equal(derivative, (up * y).detach())
     x = rl.ones(64, dtype=dtype).requires_grad_()
     y = F.dropout(x, 0.5)
     assert rl.autograd.grad(y, x, rl.full_like(y, math.nan))[0].isnan().all()
@@ -412,7 +412,7 @@ def test_dropout_keeps_what_its_slope_keeps(dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("weight", [0.3, 0.7, -2.5, math.nan])
-def test_lerp_of_halves_by_a_number_rounds_once(weight, dtype):
+def test_lerp_of_reduced_precision_by_a_scalar_rounds_once(weight, dtype):
     x, y = (rl.tensor(array(70, 33, seed=i)).to(dtype) for i in (0, 1))
     for a, b in ((x, y), (x.t(), y.t()), (x[::2], y[1::2]), (x, y[0])):
         expected = rl.lerp(a.float(), b.float(), weight).to(dtype)

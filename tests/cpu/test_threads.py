@@ -56,7 +56,7 @@ def layers():
     return [t.numpy().tobytes() for t in (*(r.detach() for r in results), x.grad, grid.grad, table.grad)]
 
 
-def products(check=False):
+def matmuls(check=False):
     """Products of all layouts, with sizes around the edges of blocks, panels, slices and tiles."""
     rl.manual_seed(0)
     results = []
@@ -84,9 +84,9 @@ def products(check=False):
 @pytest.mark.parametrize("n", [2, 3, 8])
 def test_products_do_not_depend_on_threads(n):
     rl.set_num_threads(1)
-    expected = products(check=n == 2)
+    expected = matmuls(check=n == 2)
     rl.set_num_threads(n)
-    assert products() == expected
+    assert matmuls() == expected
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])
@@ -103,13 +103,13 @@ def test_places_that_meet_do_not_depend_on_threads(dtype):
 
     def puts():
         rl.manual_seed(0)
-        places, values = rl.randint(0, 30_000, (70_003,)), (rl.randn(2 * 70_003) * 20).to(dtype)
+        positions, values = rl.randint(0, 30_000, (70_003,)), (rl.randn(2 * 70_003) * 20).to(dtype)
         target = rl.zeros(2 * 30_000, dtype=dtype)
         for v in (values[:70_003], values[::2]):
-            target[:30_000].scatter_add_(0, places, v)
-            target[::2].index_put_((places - 30_000,), v)
+            target[:30_000].scatter_add_(0, positions, v)
+            target[::2].index_put_((positions - 30_000,), v)
         with pytest.raises((RuntimeError, IndexError), match="out of"):
-            target.scatter_add(0, places + 30_001, values[:70_003])
+            target.scatter_add(0, positions + 30_001, values[:70_003])
         return target.numpy().tobytes()
 
     rl.set_num_threads(1)

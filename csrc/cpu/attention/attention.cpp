@@ -16,7 +16,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Queries that one product takes together.
+// Queries that one GEMM takes together.
 constexpr int64_t kBlock = 64;
 
 using cpu::Head;
@@ -112,8 +112,8 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
                                     const View& v, const View* mask) {
   int64_t heads = q.sizes[0] * q.sizes[1], queries = q.sizes[2], keys = k.sizes[2];
   parallel_for(0, heads, 1, [&](int64_t first, int64_t last) {
-    int64_t room = kBlock * std::max<int64_t>(keys, 1);
-    Scratch<T> weights(room), grads(room);
+    int64_t buffer = kBlock * std::max<int64_t>(keys, 1);
+    Scratch<T> weights(buffer), grads(buffer);
     for (int64_t h = first; h < last; ++h) {
       const int64_t all = q.sizes[1];
       Head<T> hq(q, h, all), hk(k, h, all), hv(v, h, all), ho(out, h, all), gq(dq, h, all), gk(dk, h, all),
@@ -156,7 +156,7 @@ void forward(bool causal, double scale, const View& out, const View& lse, const 
              const View* mask) {
   if (cpu::gemm_available()) return cpu::attention_forward(causal, scale, out, lse, q, k, v, mask);
   CHECK(q.dtype == DType::Float32 || q.dtype == DType::Float64, NotImplemented,
-        "attention: half types need registers of 512 bits");
+        "attention: fp16 and bf16 need AVX-512");
   blas::single_threaded();
   if (q.dtype == DType::Float32) forward_of<float>(causal, static_cast<float>(scale), out, lse, q, k, v, mask);
   else forward_of<double>(causal, scale, out, lse, q, k, v, mask);

@@ -1,4 +1,4 @@
-// Attention on registers of 512 bits, and what the ways of computing it share.
+// Attention on AVX-512 registers, and what its algorithms share.
 #pragma once
 #include <algorithm>
 
@@ -31,7 +31,7 @@ void attention_backward(bool causal, double scale, const View& dq, const View& d
 // What attention_forward does for so few queries of the same keys, as in writing a text word by word: keys and values
 // are read in place, where packing them would be most of the work.
 inline constexpr int64_t kFewQueries = 32;
-template <class T> void attention_few(bool causal, double scale, const View& out, const View& lse, const View& q,
-                                      const View& k, const View& v, const View* mask);
+template <class T> void attention_decode(bool causal, double scale, const View& out, const View& lse, const View& q,
+                                         const View& k, const View& v, const View* mask);
 
 }  // namespace rl::cpu

@@ -13,12 +13,12 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int64_t kAhead = 16;    // rows; those of one head may lie far apart, so they are asked for
+constexpr int64_t kAhead = 16;    // rows; those of one head may lie far from each other, so they are asked for
 constexpr int64_t kTogether = 5;  // queries from which on keys and values are read once for all of them
 
 template <class T> void ask_for(const T* row) { _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_T0); }
 
-// s (R, step) = scale * q (R, width) k', for the first `count` keys: a register of inner products at a time. The rows
+// s (R, step) = scale * q (R, width) k', for the first `count` keys: a register of dot products at a time. The rows
 // of s have room for whole vectors.
 template <class T, int R> void score(const T* q, const Head<T>& k, int64_t count, T scale, T* s, int64_t step) {
   using V = Vec<T>;
@@ -172,8 +172,8 @@ template <class T, int NV> struct Together {
 
 }  // namespace
 
-template <class T> void attention_few(bool causal, double scale, const View& out, const View& lse, const View& q,
-                                      const View& k, const View& v, const View* mask) {
+template <class T> void attention_decode(bool causal, double scale, const View& out, const View& lse, const View& q,
+                                         const View& k, const View& v, const View* mask) {
   const int64_t heads = k.sizes[1], share = q.sizes[1] / heads, queries = q.sizes[2], keys = k.sizes[2];
   const int64_t rows = share * queries, width = k.sizes[3], value_width = v.sizes[3], step = round_up(keys, 64);
   const double work =
@@ -184,8 +184,8 @@ template <class T> void attention_few(bool causal, double scale, const View& out
   const int64_t sets = rows < kTogether ? 1 : (rows + 2 * W - 1) / (2 * W), set = (rows + sets - 1) / sets;
   const int64_t lanes = rows < kTogether ? 4 : round_up(set, W);
   parallel_for(0, q.sizes[0] * heads, grain, [&](int64_t first, int64_t end) {
-    Scratch<T> room(lanes * (step + width) + (rows + 4) * (width + value_width));
-    T *weights = room.get(), *packed = weights + lanes * step, *asked = packed + lanes * width,
+    Scratch<T> buffer(lanes * (step + width) + (rows + 4) * (width + value_width));
+    T *weights = buffer.get(), *packed = weights + lanes * step, *asked = packed + lanes * width,
       *results = asked + (rows + 4) * width;
     std::fill(asked, asked + (rows + 4) * width, T(0));
     HeadReader<T> read_k, read_v;
@@ -251,10 +251,10 @@ template <class T> void attention_few(bool causal, double scale, const View& out
     }
   });
 }
-template void attention_few<float>(bool, double, const View&, const View&, const View&, const View&, const View&,
-                                   const View*);
-template void attention_few<double>(bool, double, const View&, const View&, const View&, const View&, const View&,
-                                    const View*);
+template void attention_decode<float>(bool, double, const View&, const View&, const View&, const View&, const View&,
+                                      const View*);
+template void attention_decode<double>(bool, double, const View&, const View&, const View&, const View&, const View&,
+                                       const View*);
 
 }  // namespace rl::cpu
 #include "cpu/avx512_end.h"

@@ -16,13 +16,13 @@ namespace {
 template <class T> constexpr int64_t kPanel = 2 * Vec<T>::W;
 constexpr int64_t kSum = 256;
 
-// Rows to [width][kPanel] panels, the next panel after width * kPanel numbers.
-template <class T> void pack_turned(const Head<T>& h, T* to) {
+// Rows to [width][kPanel] panels, the next panel after width * kPanel elements.
+template <class T> void pack_transposed(const Head<T>& h, T* to) {
   for (int64_t j = 0; j < h.rows; j += kPanel<T>)
     pack_panel<T>(h.data + j * h.step, h.step, int64_t{1}, h.width, std::min(kPanel<T>, h.rows - j), kPanel<T>,
                   kPanel<T>, to + j * h.width);
 }
-// Rows to rows of `padded` numbers, zeros behind the last.
+// Rows to rows of `padded` elements, zeros behind the last.
 template <class T> void pack_rows(const T* from, int64_t step, int64_t rows, int64_t width, int64_t padded, T* to) {
   using V = Vec<T>;
   constexpr int W = V::W;
@@ -31,18 +31,18 @@ template <class T> void pack_rows(const T* from, int64_t step, int64_t rows, int
       V::store(to + r * padded + c, V::load(from + r * step + c, first_lanes<T>(width - c)));
 }
 
-// c (rows, width) = alpha * a @ b (+ c). b has rows of `ldb` numbers, whole vectors of them. a's unit stride is along
+// c (rows, width) = alpha * a @ b (+ c). b has rows of `ldb` elements, whole vectors of them. a's unit stride is along
 // the sum, or (kTurned) along the rows; the other one is `as`.
-template <bool kTurned, class T> void times(int64_t rows, int64_t width, int64_t k, const T* a, int64_t as, const T* b,
-                                            int64_t ldb, T* c, int64_t ldc, T alpha, bool add) {
+template <bool kTransposed, class T> void times(int64_t rows, int64_t width, int64_t k, const T* a, int64_t as,
+                                                const T* b, int64_t ldb, T* c, int64_t ldc, T alpha, bool add) {
   constexpr int W = Vec<T>::W;
   for (int64_t j = 0; j < width; j += kPanel<T>) {
     const bool two = width - j > W;
-    const BlockFn<T>* blocks = two ? blocks_of<T, 2>(false, !kTurned) : blocks_of<T, 1>(false, !kTurned);
+    const BlockFn<T>* blocks = two ? blocks_of<T, 2>(false, !kTransposed) : blocks_of<T, 1>(false, !kTransposed);
     const auto last = first_lanes<T>(width - j - (two ? W : 0));
     for (int64_t i = 0; i < rows; i += kBlockRows)
-      blocks[std::min<int64_t>(kBlockRows, rows - i)](k, a + i * (kTurned ? 1 : as), as, b + j, ldb, c + i * ldc + j,
-                                                      ldc, alpha, add, nullptr, last);
+      blocks[std::min<int64_t>(kBlockRows, rows - i)](k, a + i * (kTransposed ? 1 : as), as, b + j, ldb,
+                                                      c + i * ldc + j, ldc, alpha, add, nullptr, last);
   }
 }
 
@@ -64,19 +64,19 @@ template <class T> struct Shape {
   }
   // Keys that the queries below `end` see.
   int64_t seen(int64_t end) const { return causal ? std::min(end, keys) : keys; }
-  // s[r] = alpha * rows of a @ turned, for queries [q0, q1): whole panels up to the last key seen. The rows are packed
-  // first, to `room`.
-  void scores(int64_t q0, int64_t q1, const T* a, int64_t step, int64_t k, const T* turned, T alpha, T* room,
+  // s[r] = alpha * rows of a @ transposed, for queries [q0, q1): whole panels up to the last key seen. The rows are
+  // packed first, to `buffer`.
+  void scores(int64_t q0, int64_t q1, const T* a, int64_t step, int64_t k, const T* transposed, T alpha, T* buffer,
               T* s) const {
     for (int64_t i = q0; i < q1; i += kBlockRows) {
       const int64_t rows = std::min<int64_t>(kBlockRows, q1 - i);
-      pack_panel(a + i * step, step, int64_t{1}, k, rows, rows, rows, room + (i - q0) * k);
+      pack_panel(a + i * step, step, int64_t{1}, k, rows, rows, rows, buffer + (i - q0) * k);
     }
     for (int64_t j = 0; j < seen(q1); j += kPanel)
       for (int64_t i = q0; i < q1; i += kBlockRows) {
         const int64_t rows = std::min<int64_t>(kBlockRows, q1 - i);
         if (j >= seen(i + rows)) continue;
-        blocks_of<T, 2>(false, false)[rows](k, room + (i - q0) * k, rows, turned + j * k, kPanel,
+        blocks_of<T, 2>(false, false)[rows](k, buffer + (i - q0) * k, rows, transposed + j * k, kPanel,
                                             s + (i - q0) * padded_keys + j, padded_keys, alpha, false, nullptr,
                                             first_lanes<T>(W));
       }
@@ -88,7 +88,7 @@ template <class T> void forward_of(bool causal, T scale, const View& out, const 
   using V = Vec<T>;
   constexpr int W = V::W;
   if (q.sizes[2] * (q.sizes[1] / k.sizes[1]) <= kFewQueries)
-    return attention_few<T>(causal, scale, out, lse, q, k, v, mask);
+    return attention_decode<T>(causal, scale, out, lse, q, k, v, mask);
   const Shape<T> s(causal, q, k, v);
   const int64_t all = q.sizes[1], heads = q.sizes[0] * all;
   // Each part of a head packs its keys and values for itself.
@@ -98,8 +98,8 @@ template <class T> void forward_of(bool causal, T scale, const View& out, const 
   parts = (s.queries + part - 1) / part;
   const auto grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 * static_cast<double>(parts) / work));
   parallel_for(0, heads * parts, grain, [&](int64_t first, int64_t last) {
-    Scratch<T> room(s.padded_keys * (s.width + s.padded_value + s.block) + s.block * s.width);
-    T *turned = room.get(), *values = turned + s.padded_keys * s.width,
+    Scratch<T> buffer(s.padded_keys * (s.width + s.padded_value + s.block) + s.block * s.width);
+    T *transposed = buffer.get(), *values = transposed + s.padded_keys * s.width,
       *scores = values + s.padded_keys * s.padded_value, *rows = scores + s.padded_keys * s.block;
     HeadReader<T> read_q, read_k, read_v;
     Scratch<T> results(is_half(out) ? s.queries * s.value_width : 1);
@@ -109,13 +109,13 @@ template <class T> void forward_of(bool causal, T scale, const View& out, const 
       const HeadMask<T> hm(mask, h);
       if (packed != h) {
         const Head<T> hk = read_k(k, h, all), hv = read_v(v, h, all);
-        pack_turned(hk, turned);
+        pack_transposed(hk, transposed);
         pack_rows(hv.data, hv.step, s.keys, s.value_width, s.padded_value, values);
         packed = h;
       }
       for (int64_t q0 = begin; q0 < end; q0 += s.block) {
         const int64_t q1 = std::min(end, q0 + s.block);
-        s.scores(q0, q1, hq.data, hq.step, s.width, turned, scale, rows, scores);
+        s.scores(q0, q1, hq.data, hq.step, s.width, transposed, scale, rows, scores);
         T inverse[4 * kBlockRows];
         for (int64_t r = q0; r < q1; ++r) {
           T* row = scores + (r - q0) * s.padded_keys;
@@ -160,11 +160,11 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
   parallel_for(
       0, heads, std::max<int64_t>(1, static_cast<int64_t>(1e6 / (work + 1))), [&](int64_t first, int64_t last) {
         const int64_t both = s.padded_width + s.padded_value;
-        Scratch<T> room(s.padded_keys * (s.width + s.value_width + s.padded_width + both + 2 * s.block) +
-                        s.block * both);
-        T* next = room.get();
+        Scratch<T> buffer(s.padded_keys * (s.width + s.value_width + s.padded_width + both + 2 * s.block) +
+                          s.block * both);
+        T* next = buffer.get();
         auto take = [&](int64_t count) { return std::exchange(next, next + count); };
-        T *turned_keys = take(s.padded_keys * s.width), *turned_values = take(s.padded_keys * s.value_width);
+        T *transposed_keys = take(s.padded_keys * s.width), *transposed_values = take(s.padded_keys * s.value_width);
         T *key_rows = take(s.padded_keys * s.padded_width), *weights = take(s.padded_keys * s.block),
           *grads = take(s.padded_keys * s.block);
         T *sum_k = take(s.padded_keys * s.padded_width), *sum_v = take(s.padded_keys * s.padded_value);
@@ -173,14 +173,14 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
           const Head<T> hq(q, h, all), hk(k, h, all), hv(v, h, all), ho(out, h, all), gq(dq, h, all), gk(dk, h, all),
               gv(dv, h, all), go(dout, h, all);
           const HeadMask<T> hm(mask, h);
-          pack_turned(hk, turned_keys);
-          pack_turned(hv, turned_values);
+          pack_transposed(hk, transposed_keys);
+          pack_transposed(hv, transposed_values);
           pack_rows(hk.data, hk.step, s.keys, s.width, s.padded_width, key_rows);
           std::fill(sum_k, sum_k + s.padded_keys * both, T(0));  // and sum_v behind it
           for (int64_t q0 = 0; q0 < s.queries; q0 += s.block) {
             const int64_t q1 = std::min(s.queries, q0 + s.block), n = q1 - q0, seen = s.seen(q1);
-            s.scores(q0, q1, hq.data, hq.step, s.width, turned_keys, scale, query_rows, weights);
-            s.scores(q0, q1, go.data, go.step, s.value_width, turned_values, T(1), grad_rows, grads);
+            s.scores(q0, q1, hq.data, hq.step, s.width, transposed_keys, scale, query_rows, weights);
+            s.scores(q0, q1, go.data, go.step, s.value_width, transposed_values, T(1), grad_rows, grads);
             pack_rows(hq.data + q0 * hq.step, hq.step, n, s.width, s.padded_width, query_rows);
             pack_rows(go.data + q0 * go.step, go.step, n, s.value_width, s.padded_value, grad_rows);
             for (int64_t r = q0; r < q1; ++r) {

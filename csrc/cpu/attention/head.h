@@ -1,4 +1,4 @@
-// One head of attention, and rows of its weights, in registers of 512 bits.
+// One head of attention, and rows of its weights, in AVX-512 registers.
 // Begins what cpu/avx512_end.h ends in the files that compute with them.
 #pragma once
 #include <algorithm>
@@ -37,7 +37,7 @@ inline double sum_of(__m512d x) { return _mm512_reduce_add_pd(x); }
 inline float largest_of(__m512 x) { return _mm512_reduce_max_ps(x); }
 inline double largest_of(__m512d x) { return _mm512_reduce_max_pd(x); }
 
-// Heads of half types are widened when they are read, and narrowed when they are written.
+// Heads of reduced-precision types are widened when they are read, and narrowed when they are written.
 inline bool is_half(const View& v) { return v.dtype == DType::BFloat16 || v.dtype == DType::Float16; }
 inline void widen_row(const View& v, const uint16_t* from, int64_t count, float* to) {
   for (int64_t j = 0; j < count; j += 16) {
@@ -72,7 +72,7 @@ template <class T> class HeadReader {
     if constexpr (std::is_same_v<T, float>)
       if (is_half(v)) {
         const Head<uint16_t> from(v, index, heads);
-        if (room_ < from.rows * from.width) memory_.reset(room_ = from.rows * from.width);
+        if (capacity_ < from.rows * from.width) memory_.reset(capacity_ = from.rows * from.width);
         for (int64_t r = 0; r < from.rows; ++r)
           widen_row(v, from.data + r * from.step, from.width, memory_.get() + r * from.width);
         return Head<T>(memory_.get(), v);
@@ -82,7 +82,7 @@ template <class T> class HeadReader {
 
  private:
   Scratch<T> memory_;
-  int64_t room_ = 0;
+  int64_t capacity_ = 0;
 };
 
 // What is added to the scores of one head; of a boolean mask, -inf where it is false.
@@ -94,7 +94,7 @@ template <class T> struct HeadMask {
     if (view) offset = index / view->sizes[1] * view->strides[0] + index % view->sizes[1] * view->strides[1];
   }
   bool chooses() const { return view->dtype == DType::Bool; }
-  // What query's keys [key, key + count) get, count of a vector at most: numbers to add, or -1 for those not seen.
+  // What query's keys [key, key + count) get, count of a vector at most: values to add, or -1 for those not seen.
   typename V::Reg some(int64_t query, int64_t key, int64_t count) const {
     const int64_t at = offset + query * view->strides[2] + key * view->strides[3], step = view->strides[3];
     const auto lanes = first_lanes<T>(count);

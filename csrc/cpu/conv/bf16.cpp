@@ -37,7 +37,7 @@ void part_rows(const Brain* from, int64_t rows, int64_t width, Brain* to) {
 }
 // columns (channels * taps, places): what each tap sees of the rows [r0, r1) of one result. Up to 31 numbers more are
 // written.
-RL_WIDE void to_columns_of(const ConvShape& s, const Brain* x, int64_t r0, int64_t r1, int64_t step, Brain* columns) {
+RL_AVX512 void to_columns_of(const ConvShape& s, const Brain* x, int64_t r0, int64_t r1, int64_t step, Brain* columns) {
   const int64_t width = s.out[2], even = (s.in[2] + 1) / 2;
   for (int64_t c = 0; c < s.in_channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)

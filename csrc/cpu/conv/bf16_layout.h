@@ -3,7 +3,7 @@
 #include "cpu/conv/algorithms.h"
 #include "cpu/simd/transpose.h"
 
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
@@ -39,8 +39,8 @@ inline const Brain* with_last(const Brain* x, bool is_last, int64_t images, int6
 }
 
 // Numbers that may be followed by up to 31 others in what is written.
-RL_WIDE [[gnu::always_inline]] inline void copy_loosely(Brain* to, const Brain* from, int64_t count) {
-#ifdef RL_HAS_WIDE
+RL_AVX512 [[gnu::always_inline]] inline void copy_loosely(Brain* to, const Brain* from, int64_t count) {
+#ifdef RL_HAS_AVX512
   if (count <= 16) {
     const auto wanted = static_cast<__mmask16>((1u << count) - 1);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_maskz_loadu_epi16(wanted, from));
@@ -57,8 +57,8 @@ RL_WIDE [[gnu::always_inline]] inline void copy_loosely(Brain* to, const Brain* 
 
 // windows (p1 - p0, taps * channels): what the places [p0, p1) of all pictures see of x, whose channels are last. The
 // taps of a row that follow each other are one copy. Rows are `step` apart, those too many zeros.
-RL_WIDE inline void to_windows(const ConvShape& s, const Brain* x, int64_t p0, int64_t p1, int64_t step,
-                               Brain* windows) {
+RL_AVX512 inline void to_windows(const ConvShape& s, const Brain* x, int64_t p0, int64_t p1, int64_t step,
+                                 Brain* windows) {
   const int64_t c = s.in_channels, plane = s.out_plane(), rest = step - s.taps() * c;
   const int64_t run = s.dilation[2] == 1 ? s.kernel[2] : 1;
   const int64_t exact = p1 - 2 - 32 / step;  // from here on nothing may be written behind the last row

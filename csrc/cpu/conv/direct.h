@@ -141,7 +141,7 @@ struct Direct {
           r[i] = _mm512_maskz_loadu_ps(i < rows ? lanes(k - p) : static_cast<__mmask16>(0), row);
           r[kRows + i] = _mm512_maskz_loadu_ps(i < rows ? lanes(k - p - W) : static_cast<__mmask16>(0), row + W);
         }
-        turn(r);
+        transpose(r);
         for (int half = 0; half < 2; ++half)
           for (int64_t i = 0; i < std::min<int64_t>(W, k - p - half * W); ++i) {
             __m256 row = half ? _mm512_extractf32x8_ps(r[i], 1) : _mm512_castps512_ps256(r[i]);
@@ -183,7 +183,7 @@ struct Direct {
         Reg r[W];
         for (int i = 0; i < W; ++i)
           r[i] = i < rows ? _mm512_maskz_loadu_ps(lanes(columns - c), from + i * row_step + c) : _mm512_setzero_ps();
-        turn(r);
+        transpose(r);
         int64_t n = std::min<int64_t>(W, columns - c);
         if (column_part.empty())
           for (int64_t i = 0; i < n; ++i) store(to(parts[0], c + i), r[i]);
@@ -262,7 +262,7 @@ struct Direct {
     for (int64_t p = 0; p < ground.count; p += W) {
       Reg r[W];
       for (int i = 0; i < W; ++i) r[i] = load(results + (p + i) * width);
-      turn(r);
+      transpose(r);
       for (int i = 0; i < n; ++i) store(rows + i * step + p, r[i]);
     }
     for (int64_t i = 0; i < n; ++i)

@@ -107,7 +107,7 @@ struct WeightSums {
       for (int64_t p = 0; p < places.vecs * W; p += W) {
         Reg r[W];
         for (int i = 0; i < W; ++i) r[i] = i < n ? load(rows + i * step + p) : _mm512_setzero_ps();
-        turn(r);
+        transpose(r);
         for (int i = 0; i < W; ++i) store(seen + (p + i) * width + k, r[i]);
       }
     }
@@ -170,7 +170,7 @@ struct WeightSums {
       for (int64_t p = 0; p < places; p += W) {
         Reg r[W];
         for (int i = 0; i < W; ++i) r[i] = i < n ? load(rows + i * step + p) : _mm512_setzero_ps();
-        turn(r);
+        transpose(r);
         for (int i = 0; i < W; ++i) store(side + ((p + i) * vecs + v) * W, r[i]);
       }
     }
@@ -233,7 +233,7 @@ struct WeightSums {
           for (int i = 0; i < W; ++i)
             r[i] = k + i < count ? load(from + (by_depth ? ranks[k + i] : k + i) * blocks.width(b) * W)
                                  : _mm512_setzero_ps();
-          turn(r);
+          transpose(r);
           float* to = dw + ((g * out + o) * in + c0) * taps + k;
           for (int i = 0; i < W && o + i < out; ++i) _mm512_mask_storeu_ps(to + i * in * taps, lanes(count - k), r[i]);
         }

@@ -163,7 +163,7 @@ void pack(const ConvShape& s, const float* w, int64_t g, int64_t c, bool input, 
     Reg r[W];
     for (int64_t l = 0; l < W; ++l)
       r[l] = _mm512_maskz_loadu_ps(lanes(taps), w + (((c + l) / g * g + i) * g + (c + l) % g) * taps);
-    turn(r);
+    transpose(r);
     for (int64_t t = 0; t < taps; ++t) store(to + t * W, r[t]);
   }
 }

@@ -231,13 +231,13 @@ template <bool Spread> void take_tiles(const Tiles& t, int vec, const float* lin
     const float* line = lines + i * t.pitch;
     Reg d[8], r[kIn];
     for (int q = 0; q < 4; ++q) d[q] = load_four(t, 4 * vec + q, line);
-    turn_quarters(d[0], d[1], d[2], d[3]);
+    transpose_quarters(d[0], d[1], d[2], d[3]);
     if constexpr (Spread) {
       for (int q = 0; q < 4; ++q) d[q] = _mm512_maskz_mov_ps(t.held[vec], d[q]);  // a sum over tiles follows
       spread_points(d, r);
     } else {
       for (int q = 0; q < 4; ++q) d[4 + q] = load_four(t, 4 * vec + q, line + 4);
-      turn_quarters(d[4], d[5], d[6], d[7]);
+      transpose_quarters(d[4], d[5], d[6], d[7]);
       input_points(d, r);
     }
     for (int j = 0; j < kIn; ++j) store(v + (i * kIn + j) * step, r[j]);
@@ -258,7 +258,7 @@ inline void give_tiles(const Tiles& t, int vec, const float* m, int64_t step, fl
   Reg out[kTile][4];
   for (int a = 0; a < kTile; ++a) {
     output_points(mixed[a], out[a]);
-    turn_quarters(out[a][0], out[a][1], out[a][2], out[a][3]);
+    transpose_quarters(out[a][0], out[a][1], out[a][2], out[a][3]);
     for (int q = 0; q < 4; ++q) out[a][q] += shift;
   }
   int64_t width = t.s.out[2];

@@ -48,7 +48,7 @@ struct WeightPlan {
         Reg r[W];
         for (int i = 0; i < W; ++i)
           r[i] = i >= count ? _mm512_setzero_ps() : load(local + vec * kVec + p * kStep + i * W);
-        rl::cpu::turn(r);
+        rl::cpu::transpose(r);
         float* to = v + p * v_step + (at + vec) * W * cols + c0;
         for (int i = 0; i < W; ++i) store(to + i * cols, r[i]);
       }

@@ -31,7 +31,7 @@ void float_to_half(void* out, const void* in, int64_t n) {
   for (; i < n; ++i) o[i] = float16(x[i]);
 }
 
-// Half types meet the others as floats: `kParts` floats for each element.
+// Reduced-precision types meet the others as floats: `kParts` floats for each element.
 template <int kParts> void from_half(void* out, const void* in, int64_t n, Cast then, int64_t out_size) {
   alignas(64) float staged[1024];
   constexpr int64_t kChunk = 1024 / kParts;
@@ -56,17 +56,17 @@ constexpr DType widened(DType t) {
 }
 constexpr bool is_half_based(DType t) { return t == DType::Float16 || t == DType::Complex32; }
 
-Cast between_wide(DType to, DType from) {
+Cast between_avx512(DType to, DType from) {
   return is_float(to) || is_complex(to) ? cast_to_float(to, from) : cast_to_integer(to, from);
 }
 
 template <DType from> void half_source(void* out, const void* in, int64_t n, DType to) {
   constexpr int kParts = from == DType::Complex32 ? 2 : 1;
-  from_half<kParts>(out, in, n, between_wide(to, widened(from)), itemsize(to));
+  from_half<kParts>(out, in, n, between_avx512(to, widened(from)), itemsize(to));
 }
 template <DType to> void half_target(void* out, const void* in, int64_t n, DType from) {
   constexpr int kParts = to == DType::Complex32 ? 2 : 1;
-  to_half<kParts>(out, in, n, between_wide(widened(to), from), itemsize(from));
+  to_half<kParts>(out, in, n, between_avx512(widened(to), from), itemsize(from));
 }
 template <DType to, DType from> void through_float(void* out, const void* in, int64_t n) {
   if constexpr (is_half_based(from) && is_half_based(to)) {  // the bits stay, the imaginary part comes or goes
@@ -183,7 +183,7 @@ Cast cast_between(DType to, DType from) {
   if (to == DType::Float16) return from == DType::Float32 ? &float_to_half : to_half_from<DType::Float16>(from);
   if (from == DType::Complex32) return from_half_to<DType::Complex32>(to);
   if (to == DType::Complex32) return to_half_from<DType::Complex32>(from);
-  return between_wide(to, from);
+  return between_avx512(to, from);
 }
 
 }  // namespace rl::RL_ISA

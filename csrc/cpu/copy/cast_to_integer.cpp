@@ -1,6 +1,6 @@
 #include "cpu/simd/cast.h"
 
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 #include "cpu/features.h"
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -10,12 +10,12 @@
 
 namespace rl::RL_ISA {
 
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 namespace {
 
-// Truth of numbers of kSize bytes: registers give bits, 64 of which become a register of bools. A float is 0 where
+// Truth of elements of kSize bytes: registers give bits, 64 of which become a register of bools. A float is 0 where
 // nothing but its sign is set.
-template <int kSize, bool kSigned> RL_WIDE void truth_wide(void* out, const void* in, int64_t n) {
+template <int kSize, bool kSigned> RL_AVX512 void truth_avx512(void* out, const void* in, int64_t n) {
   const auto* p = static_cast<const char*>(in);
   auto* o = static_cast<char*>(out);
   const __m512i one = _mm512_set1_epi8(1);
@@ -44,15 +44,15 @@ template <int kSize, bool kSigned> RL_WIDE void truth_wide(void* out, const void
 }
 Cast truth_of(DType from) {
   switch (from) {
-    case DType::Float64: return &truth_wide<8, true>;
-    case DType::Float32: return &truth_wide<4, true>;
-    case DType::BFloat16: return &truth_wide<2, true>;
+    case DType::Float64: return &truth_avx512<8, true>;
+    case DType::Float32: return &truth_avx512<4, true>;
+    case DType::BFloat16: return &truth_avx512<2, true>;
     case DType::Int64:
-    case DType::UInt64: return &truth_wide<8, false>;
+    case DType::UInt64: return &truth_avx512<8, false>;
     case DType::Int32:
-    case DType::UInt32: return &truth_wide<4, false>;
+    case DType::UInt32: return &truth_avx512<4, false>;
     case DType::Int16:
-    case DType::UInt16: return &truth_wide<2, false>;
+    case DType::UInt16: return &truth_avx512<2, false>;
     default: return nullptr;
   }
 }
@@ -61,7 +61,7 @@ Cast truth_of(DType from) {
 #endif
 
 Cast cast_to_integer(DType to, DType from) {
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
   if (to == DType::Bool && cpu::has_avx512())
     if (Cast truth = truth_of(from)) return truth;
 #endif

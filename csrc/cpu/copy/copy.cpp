@@ -240,13 +240,13 @@ void cat(const View& out, const View* inputs, int64_t count, int dim) {
 
 // Row by row of the result.
 template <class U>
-void spread_rows(const View& out, const View& in, const int64_t* const* places, int64_t inner, int64_t length) {
+void spread_rows(const View& out, const View& in, const int64_t* const* offsets, int64_t inner, int64_t length) {
   const int last_dim = out.ndim - 1;
-  const int64_t wide = out.sizes[last_dim], narrow = in.sizes[last_dim];
-  const int64_t* at = places[last_dim];
+  const int64_t width = out.sizes[last_dim], narrow = in.sizes[last_dim];
+  const int64_t* at = offsets[last_dim];
   int64_t rows = 1;
   for (int d = 0; d < last_dim; ++d) rows *= out.sizes[d];
-  const int64_t grain = 1 + kPieceBytes / (wide * static_cast<int64_t>(sizeof(U)) + 1);
+  const int64_t grain = 1 + kPieceBytes / (width * static_cast<int64_t>(sizeof(U)) + 1);
   parallel_for(0, rows, even_grain(rows, grain), [&](int64_t first, int64_t last) {
     int64_t index[kMaxDims], steps[kMaxDims];
     int64_t rest = first, step = narrow;
@@ -260,11 +260,11 @@ void spread_rows(const View& out, const View& in, const int64_t* const* places, 
     for (int64_t r = first; r < last; ++r) {
       if (!plane) {
         plane = static_cast<const U*>(in.data);
-        for (int d = 0; d < last_dim - 1; ++d) plane += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
+        for (int d = 0; d < last_dim - 1; ++d) plane += (offsets[d] ? offsets[d][index[d]] : index[d]) * steps[d];
       }
       const U* x = plane;
-      if (const int d = last_dim - 1; d >= 0) x += (places[d] ? places[d][index[d]] : index[d]) * steps[d];
-      U* y = static_cast<U*>(out.data) + r * wide;
+      if (const int d = last_dim - 1; d >= 0) x += (offsets[d] ? offsets[d][index[d]] : index[d]) * steps[d];
+      U* y = static_cast<U*>(out.data) + r * width;
       for (int64_t i = 0; i < inner; ++i) y[i] = x[at[i]];
       const U* middle = x + (at && length ? at[inner] : inner);
       if (length < 24) {
@@ -273,13 +273,13 @@ void spread_rows(const View& out, const View& in, const int64_t* const* places, 
         copy_bytes(reinterpret_cast<char*>(y + inner), reinterpret_cast<const char*>(middle),
                    length * static_cast<int64_t>(sizeof(U)));
       }
-      for (int64_t i = inner + length; i < wide; ++i) y[i] = x[at[i]];
+      for (int64_t i = inner + length; i < width; ++i) y[i] = x[at[i]];
       for (int d = last_dim - 1; d >= 0 && ++index[d] == out.sizes[d]; --d) index[d] = 0, plane = nullptr;
     }
   });
 }
-void spread(const View& out, const View& in, const int64_t* const* places, int64_t inner, int64_t length) {
-  visit_size(itemsize(out.dtype), [&](auto u) { spread_rows<decltype(u)>(out, in, places, inner, length); });
+void spread(const View& out, const View& in, const int64_t* const* offsets, int64_t inner, int64_t length) {
+  visit_size(itemsize(out.dtype), [&](auto u) { spread_rows<decltype(u)>(out, in, offsets, inner, length); });
 }
 
 }  // namespace

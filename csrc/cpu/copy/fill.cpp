@@ -46,7 +46,7 @@ template <class T, class F> void generate(const View& out, F&& f) {
 
 // The same for f of the number of an element as a double. It is counted in 32 bits from the start of a piece, since
 // only those have a conversion on vectors; the sum is exact.
-template <class T, class F> void generate_numbers(const View& out, F&& f) {
+template <class T, class F> void generate_values(const View& out, F&& f) {
   const int64_t n = out.ndim ? out.sizes[0] : 1, step = out.ndim ? out.strides[0] : 1;
   constexpr int64_t kGrain = 32768;
   parallel_for(0, n, n <= kGrain ? kGrain : even_grain(n, kGrain), [&](int64_t first, int64_t last) {
@@ -64,13 +64,13 @@ template <class T, class F> void generate_numbers(const View& out, F&& f) {
 // Note [Blocks of a range]
 // PyTorch's arange rounds the first number of every 32 bytes to the element type and counts on from there; what is left
 // of pairs of such blocks is counted from the start. Programs that cut or compare fractions so counted (0, 0.1, ...)
-// get the same ones. Whole numbers are the same in any way.
+// get the same ones. Whole elements are the same in any order.
 template <class T> void range_in_blocks(const View& out, double start, double step) {
   using C = std::conditional_t<sizeof(T) == 2, float, double>;
   constexpr int64_t kBlock = 32 / sizeof(T);
   const auto paired = static_cast<double>((out.ndim ? out.sizes[0] : 1) / (2 * kBlock) * (2 * kBlock));
   const C a = static_cast<C>(start), s = static_cast<C>(step);
-  generate_numbers<T>(out, [=](double i) {
+  generate_values<T>(out, [=](double i) {
     const double block = i < paired ? std::floor(i / kBlock) * kBlock : i;
     const C first = static_cast<C>(element<T>(std::fma(s, static_cast<C>(block), a)));
     return std::fma(s, static_cast<C>(i - block), first);
@@ -110,7 +110,7 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
   visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || __is_same(T, complex32)) {
-      generate_numbers<T>(out, [=](double i) { return start + i * step; });
+      generate_values<T>(out, [=](double i) { return start + i * step; });
     } else if (is_integer(out.dtype)) {
       // Wraps like the machine: the last steps of a range of small integers may leave their type.
       generate<T>(out, [=](int64_t i) {
@@ -120,7 +120,7 @@ void range(const View& out, std::complex<double> start, std::complex<double> ste
     } else {
       const double a = start.real(), s = step.real();
       if (a != std::trunc(a) || s != std::trunc(s)) range_in_blocks<T>(out, a, s);
-      else generate_numbers<T>(out, [=](double i) { return a + i * s; });
+      else generate_values<T>(out, [=](double i) { return a + i * s; });
     }
   });
 }
@@ -144,8 +144,8 @@ void linspace(const View& out, std::complex<double> start, std::complex<double> 
         if constexpr (__is_same(T, double)) return i < middle ? std::fma(step, i, a) : std::fma(-step, last - i, b);
         else return i < middle ? C(a + step * i) : C(b - step * (last - i));
       };
-      if (base) generate_numbers<T>(out, [=](double i) { return std::pow(exponent_base, at(i)); });
-      else generate_numbers<T>(out, at);
+      if (base) generate_values<T>(out, [=](double i) { return std::pow(exponent_base, at(i)); });
+      else generate_values<T>(out, at);
     };
     if constexpr (is_complex_v<T> || __is_same(T, complex32)) run(start, end, base ? *base : std::complex<double>());
     else run(start.real(), end.real(), base ? base->real() : 0.0);

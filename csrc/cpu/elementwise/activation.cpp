@@ -14,7 +14,7 @@ template <class T> RL_INLINE T clamp(T x, T low, T high) {
   return x > high ? high : x;
 }
 template <class T> RL_INLINE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(kSqrtHalf))); }
-template <class T> RL_INLINE T gelu_slope(T x) {
+template <class T> RL_INLINE T gelu_derivative(T x) {
   const T cdf = T(0.5) * (T(1) + erf(x * T(kSqrtHalf)));
   constexpr T kLeast = sizeof(T) == 4 ? T(-85) : T(-700);  // below, the density is none, however large x is
   const T q = T(-0.5) * x * x, density = T(kInvSqrt2Pi) * exp_inside(q < kLeast ? kLeast : q);
@@ -23,7 +23,7 @@ template <class T> RL_INLINE T gelu_slope(T x) {
 template <class T> RL_INLINE T gelu_tanh(T x) {
   return T(0.5) * x * (T(1) + tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x)));
 }
-template <class T> RL_INLINE T gelu_tanh_slope(T x) {
+template <class T> RL_INLINE T gelu_tanh_derivative(T x) {
   const T t = tanh(T(kSqrt2OverPi) * (x + T(kGeluCubic) * x * x * x));
   const T inner = T(kSqrt2OverPi) * (T(1) + T(3 * kGeluCubic) * x * x);
   return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner;
@@ -35,8 +35,8 @@ template <class T> RL_INLINE T tanh_softplus(T x) {
 }
 template <class T> RL_INLINE T log_sigmoid(T x) { return (x < 0 ? x : T(0)) - log1p(exp(-abs_(x))); }
 
-// Halves are compared by their bits: those of negative numbers lie between -0 and -infinity, kLeast; beyond them are
-// numbers that are none.
+// fp16 and bf16 are compared by their bits: those of negative values lie between -0 and -infinity, kLeast; beyond them
+// are NaNs.
 template <uint16_t kLeast> RL_INLINE uint16_t half_relu(uint16_t x) {
   return x > 0x8000 && x <= kLeast ? uint16_t{0} : x;
 }
@@ -60,8 +60,8 @@ void put_piecewise(LoopTable& t) {
   unary_floats<[](auto x, const auto& p) { return x < 0 ? x * p.d0 : x; }>(t, LeakyRelu);
   binary_floats<[](auto dy, auto x, const auto& p) { return (x > 0) ? dy : dy * p.d0; }>(t, LeakyReluGrad);
 
-  binary_floats<[](auto x, auto slope) {
-    const auto below = x * slope;
+  binary_floats<[](auto x, auto derivative) {
+    const auto below = x * derivative;
     return (x > 0) ? x : below;
   }>(t, Prelu);
 
@@ -88,7 +88,7 @@ void put_piecewise(LoopTable& t) {
   }>(t, Hardswish);
   binary_floats<[](auto dy, auto x) {
     using T = decltype(x);
-    const T slope = x * T(1.0 / 3) + T(0.5), inside = x < 3 ? dy * slope : dy;
+    const T derivative = x * T(1.0 / 3) + T(0.5), inside = x < 3 ? dy * derivative : dy;
     return x <= -3 ? T(0) : inside;
   }>(t, HardswishGrad);
 
@@ -115,38 +115,38 @@ void put_piecewise(LoopTable& t) {
 
 void put_smooth(LoopTable& t) {
   using enum Pointwise;
-  unary_wide<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
-  binary_wide<[](auto dy, auto x, const auto& p) {
+  unary_avx512<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
+  binary_avx512<[](auto dy, auto x, const auto& p) {
     using T = decltype(x);
-    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), slope = x <= 0 ? below : T(p.d1);
-    return dy * slope;
+    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), derivative = x <= 0 ? below : T(p.d1);
+    return dy * derivative;
   }>(t, EluGrad);
   binary_floats<[](auto dy, auto y, const auto& p) { return y <= 0 ? dy * p.d2 * (y + p.d0 * p.d1) : dy * p.d1; }>(
       t, EluResultGrad);
-  unary_wide<[](auto x) { return gelu(x); }>(t, Gelu);
-  unary_wide<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
-  binary_wide<[](auto dy, auto x) { return dy * gelu_slope(x); }>(t, GeluGrad);
-  binary_wide<[](auto dy, auto x) { return dy * gelu_tanh_slope(x); }>(t, GeluTanhGrad);
-  unary_wide<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
-  binary_wide<[](auto dy, auto x) {
+  unary_avx512<[](auto x) { return gelu(x); }>(t, Gelu);
+  unary_avx512<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
+  binary_avx512<[](auto dy, auto x) { return dy * gelu_derivative(x); }>(t, GeluGrad);
+  binary_avx512<[](auto dy, auto x) { return dy * gelu_tanh_derivative(x); }>(t, GeluTanhGrad);
+  unary_avx512<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
+  binary_avx512<[](auto dy, auto x) {
     const auto s = sigmoid(x);
     return dy * s * (1 + x * (1 - s));
   }>(t, SiluGrad);
-  unary_wide<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
-  binary_wide<[](auto dy, auto x) {
+  unary_avx512<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
+  binary_avx512<[](auto dy, auto x) {
     const auto s = sigmoid(x), u = tanh_softplus(x);
     return dy * (u + x * s * (1 - u * u));
   }>(t, MishGrad);
-  unary_wide<[](auto x, const auto& p) {
+  unary_avx512<[](auto x, const auto& p) {
     const auto z = x * p.d0;
     return (z > p.d1) ? x : log1p(exp(z)) / p.d0;
   }>(t, Softplus);
-  binary_wide<[](auto dy, auto x, const auto& p) {
+  binary_avx512<[](auto dy, auto x, const auto& p) {
     const auto z = x * p.d0;
     return (z > p.d1) ? dy : dy * sigmoid(z);
   }>(t, SoftplusGrad);
-  unary_wide<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
-  binary_wide<[](auto dy, auto x) {
+  unary_avx512<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
+  binary_avx512<[](auto dy, auto x) {
     const auto z = exp(-abs_(x));
     return dy * ((x < 0 ? 1 : z) / (1 + z));
   }>(t, LogSigmoidGrad);
@@ -159,12 +159,12 @@ void put_losses(LoopTable& t) {
   binary_floats<[](auto x, auto y, const auto& p) {
     const auto d = x - y, near = clamp(d, -p.d0, p.d0);
     return near * (d - near * decltype(x)(0.5)) * p.d1;
-  }>(t, ClippedSquare);
+  }>(t, Huber);
   ternary_floats<[](auto dy, auto x, auto y, const auto& p) { return dy * (clamp(x - y, -p.d0, p.d0) * p.d1); }>(
-      t, ClippedSquareGrad);
-  binary_wide<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }>(t, LogitsLoss);
+      t, HuberGrad);
+  binary_avx512<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }>(t, LogitsLoss);
   ternary_floats<[](auto x, auto y, auto w) { return (1 - y) * x - (1 + (w - 1) * y) * log_sigmoid(x); }>(
-      t, WeighedLogitsLoss);
+      t, BCEWithLogits);
   ternary_floats<[](auto dy, auto x, auto y) { return dy * (sigmoid(x) - y); }>(t, LogitsLossGrad);
   binary_floats<[](auto x, auto y) { return (x - y) * (x - y); }>(t, SquaredDifference);
 }

@@ -24,7 +24,7 @@ void scaled_loop(char* const* data, const int64_t* strides, int64_t n, const Loo
   if (params.s0.get<T>() == T(1)) return loop2<Plain, T>(data, strides, n, params);
   loop2<Scaled, T>(data, strides, n, params);
 }
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 template <auto Plain, auto Scaled, class H>
 void scaled_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (params.s0.get<float>() == 1.0f) return half_loop<Plain, H, 2>(data, strides, n, params);
@@ -42,8 +42,8 @@ template <auto Plain, auto Scaled> void put_scaled(LoopTable& t, Pointwise op) {
   t.at(op, DType::Complex128) = &scaled_loop<Plain, Scaled, c128>;
   t.at(op, DType::Complex32) = &loop_complex_half<&scaled_loop<Plain, Scaled, c64>, 2, 2>;
   put_half<&scaled_loop<Plain, Scaled, float>, 2, true>(t, op);
-#ifdef RL_HAS_WIDE
-  if (!has_wide()) return;
+#ifdef RL_HAS_AVX512
+  if (!has_avx512()) return;
   t.at(op, DType::BFloat16) = &scaled_half<Plain, Scaled, bfloat16>;
   t.at(op, DType::Float16) = &scaled_half<Plain, Scaled, float16>;
 #endif
@@ -66,8 +66,9 @@ template <auto F> void unary_integers(LoopTable& t, Pointwise op) {
 template <class T> RL_INLINE T shift_left(T x, T n) {
   using U = std::make_unsigned_t<T>;
   constexpr U kWidth = sizeof(T) * 8;
-  return static_cast<U>(n) >= kWidth ? T(0)
-                                     : static_cast<T>(static_cast<wide_t<T>>(x) << (static_cast<U>(n) & (kWidth - 1)));
+  return static_cast<U>(n) >= kWidth
+             ? T(0)
+             : static_cast<T>(static_cast<promoted_t<T>>(x) << (static_cast<U>(n) & (kWidth - 1)));
 }
 template <class T> RL_INLINE T shift_right(T x, T n) {
   using U = std::make_unsigned_t<T>;
@@ -105,7 +106,7 @@ void put_arith(LoopTable& t) {
 
   binary_integers<kMul>(t, Mul);
   binary_floats<kMul>(t, Mul);
-  binary_halves<kMul>(t, Mul);
+  binary_half<kMul>(t, Mul);
   binary_complex<kMul, true>(t, Mul);
   constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
   constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
@@ -114,7 +115,7 @@ void put_arith(LoopTable& t) {
 
   constexpr auto kDiv = [](auto x, auto y) { return x / y; };
   binary_floats<kDiv>(t, Div);
-  binary_halves<kDiv>(t, Div);
+  binary_half<kDiv>(t, Div);
   binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
 
   binary_integers<kAnd>(t, BitwiseAnd);
@@ -132,16 +133,16 @@ void put_arith(LoopTable& t) {
   constexpr auto kMin = [](auto x, auto y) { return minimum(x, y); };
   binary<kMax, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Maximum);
   binary<kMin, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Minimum);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) {  // an instruction of its own
-    t.at(Maximum, DType::Int64) = &loop2_wide<kMax, int64_t>;
-    t.at(Minimum, DType::Int64) = &loop2_wide<kMin, int64_t>;
+#ifdef RL_HAS_AVX512
+  if (has_avx512()) {  // an instruction of its own
+    t.at(Maximum, DType::Int64) = &loop2_avx512<kMax, int64_t>;
+    t.at(Minimum, DType::Int64) = &loop2_avx512<kMin, int64_t>;
   }
 #endif
   binary_floats<kMax>(t, Maximum);
   binary_floats<kMin>(t, Minimum);
-  binary_halves<kMax>(t, Maximum);
-  binary_halves<kMin>(t, Minimum);
+  binary_half<kMax>(t, Maximum);
+  binary_half<kMin>(t, Minimum);
   t.at(Maximum, DType::Bool) = &loop2<kOr, uint8_t>;
   t.at(Minimum, DType::Bool) = &loop2<kAnd, uint8_t>;
   for (int d = 0; d < kDTypes; ++d) {  // without NaNs there is no difference
@@ -157,19 +158,19 @@ void put_arith(LoopTable& t) {
   unary<[](auto x) { return static_cast<decltype(x)>(x < 0 ? 0u - x : x); }, int8_t, int16_t, int32_t, int64_t>(t, Abs);
   unary_floats<[](auto x) { return abs_(x); }>(t, Abs);
   t.at(Abs, DType::UInt8) = t.at(Copy, DType::UInt8);
-  // Signs of half types are a bit of theirs.
+  // Signs of reduced-precision types are a bit of theirs.
   constexpr auto kFlip = [](auto x) { return static_cast<decltype(x)>(x ^ 0x8000); };
   constexpr auto kClear = [](auto x) { return static_cast<decltype(x)>(x & 0x7fff); };
   t.at(Neg, DType::Float16) = t.at(Neg, DType::BFloat16) = &loop1<kFlip, int16_t>;
   t.at(Abs, DType::Float16) = t.at(Abs, DType::BFloat16) = &loop1<kClear, int16_t>;
   constexpr auto kSquare = [](auto x) { return x * x; };
   unary_floats<kSquare>(t, Square);
-  unary_halves<kSquare>(t, Square);
+  unary_half<kSquare>(t, Square);
   unary_complex<[](auto x) { return mul_(x, x); }>(t, Square);
   unary_integers<[](auto x) { return mul_(x, x); }>(t, Square);
   constexpr auto kReciprocal = [](auto x) { return 1 / x; };
   unary_floats<kReciprocal>(t, Reciprocal);
-  unary_halves<kReciprocal>(t, Reciprocal);
+  unary_half<kReciprocal>(t, Reciprocal);
   unary_complex<[](auto x) { return div_(decltype(x)(1), x); }>(t, Reciprocal);
 
   constexpr auto kSign = [](auto x) { return static_cast<decltype(x)>((x > 0) - (x < 0)); };

@@ -12,12 +12,12 @@ constexpr double kTwoOverPi = 0.63661977236758134308;
 
 // (x - z) (x + z) of a zero in two parts
 RL_INLINE double less_zero(double a, const double (&zero)[2]) { return ((a - zero[0]) - zero[1]) * (a + zero[0]); }
-RL_INLINE double j0_near(double a) {
+RL_INLINE double j0_small(double a) {
   const double t = a * a;
   const double y = less_zero(a, kJ0Zeros[0]) * less_zero(a, kJ0Zeros[1]) * poly(fma(t, 1.0 / 32, -1.0), kJ0Near);
   return a < 0x1p-13 ? fma(t, -0.25, 1.0) : y;
 }
-RL_INLINE double j1_near(double a) {
+RL_INLINE double j1_small(double a) {
   const double t = a * a;
   const double y = less_zero(a, kJ1Zeros[0]) * less_zero(a, kJ1Zeros[1]) * poly(fma(t, 1.0 / 32, -1.0), kJ1Near);
   return a * (a < 0x1p-13 ? fma(t, -0.0625, 0.5) : y);
@@ -51,13 +51,13 @@ RL_INLINE double j0(double x) {
   const double a = abs_(x), far = at_least(a, 8.0);
   const auto [p, q] = amplitudes(far, kP0, kQ0);
   const auto [s, c] = turned(far);
-  return a < 8.0 ? j0_near(at_most(a, 8.0)) : p * c - q * s;
+  return a < 8.0 ? j0_small(at_most(a, 8.0)) : p * c - q * s;
 }
 RL_INLINE double j1(double x) {
   const double a = abs_(x), far = at_least(a, 8.0);
   const auto [p, q] = amplitudes(far, kP1, kQ1);
   const auto [s, c] = turned(far);
-  const double y = a < 8.0 ? j1_near(at_most(a, 8.0)) : fma(p, s, q * c);
+  const double y = a < 8.0 ? j1_small(at_most(a, 8.0)) : fma(p, s, q * c);
   return from_bits<double>(to_bits(y) ^ (to_bits(x) & FloatTraits<double>::kSign));
 }
 // Infinite at 0, undefined below.
@@ -70,7 +70,7 @@ RL_INLINE double y0(double x) {
   const auto [p, q] = amplitudes(far, kP0, kQ0);
   const auto [s, c] = turned(far);
   const double t = near * near, rest = near < 2.5 ? poly(at_most(t, 6.25), kY0Low) : series(kY0Near, t, 0, 64);
-  const double low = fma(kTwoOverPi * rl::RL_ISA::log(near), j0_near(near), rest);
+  const double low = fma(kTwoOverPi * rl::RL_ISA::log(near), j0_small(near), rest);
   return y_edges(x, x < 8.0 ? low : fma(p, s, q * c));
 }
 RL_INLINE double y1(double x) {
@@ -78,14 +78,14 @@ RL_INLINE double y1(double x) {
   const auto [p, q] = amplitudes(far, kP1, kQ1);
   const auto [s, c] = turned(far);
   const double t = near * near, rest = near < 2.5 ? poly(at_most(t, 6.25), kY1Low) : series(kY1Near, t, 0, 64);
-  const double part = fma(kTwoOverPi * rl::RL_ISA::log(near), j1_near(near), near * rest);
+  const double part = fma(kTwoOverPi * rl::RL_ISA::log(near), j1_small(near), near * rest);
   return y_edges(x, x < 8.0 ? part - kTwoOverPi / near : q * s - p * c);
 }
-RL_INLINE double spherical_j0_near(double x) {
+RL_INLINE double spherical_j0_small(double x) {
   const double y = rl::RL_ISA::sin(x) / x;
   return x == 0 ? 1.0 : y;
 }
 // Where these are right; NaNs and what lies further are left to libm.
-RL_INLINE bool waves_near(double x) { return abs_(x) <= 1e5; }
+RL_INLINE bool waves_reduced(double x) { return abs_(x) <= 1e5; }
 
 }  // namespace rl::RL_ISA::special

@@ -37,8 +37,8 @@ void scatter(char* to, int64_t stride, const char* from, int64_t n, int itemsize
   }
 }
 
-template <bool kBrain> void widen(float* to, const char* from, int64_t stride, int64_t n) {
-  using H = std::conditional_t<kBrain, bfloat16, float16>;
+template <bool kBfloat> void widen(float* to, const char* from, int64_t stride, int64_t n) {
+  using H = std::conditional_t<kBfloat, bfloat16, float16>;
   if (stride == 2) return RL_ISA::widen(reinterpret_cast<const H*>(from), to, n);
   for (int64_t i = 0; i < n; ++i) {
     H h;
@@ -46,8 +46,8 @@ template <bool kBrain> void widen(float* to, const char* from, int64_t stride, i
     to[i] = static_cast<float>(h);
   }
 }
-template <bool kBrain> void narrow(char* to, int64_t stride, const float* from, int64_t n) {
-  using H = std::conditional_t<kBrain, bfloat16, float16>;
+template <bool kBfloat> void narrow(char* to, int64_t stride, const float* from, int64_t n) {
+  using H = std::conditional_t<kBfloat, bfloat16, float16>;
   if (stride == 2) return RL_ISA::narrow(from, reinterpret_cast<H*>(to), n);
   for (int64_t i = 0; i < n; ++i) {
     H h(from[i]);
@@ -76,8 +76,8 @@ void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const*
   }
 }
 
-void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
-              const LoopParams& params) {
+void run_half(Loop loop, bool bfloat, bool half_result, int inputs, char* const* data, const int64_t* strides,
+              int64_t n, const LoopParams& params) {
   constexpr int kBlock = 512;
   alignas(64) float buffer[4][kBlock];
   char* at[4];
@@ -86,7 +86,7 @@ void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* 
     at[k] = reinterpret_cast<char*>(buffer[k]);
     steps[k] = strides[k] == 0 ? 0 : static_cast<int64_t>(sizeof(float));
     if (strides[k] == 0 && n > 0)
-      brain ? widen<true>(buffer[k], data[k], 0, 1) : widen<false>(buffer[k], data[k], 0, 1);
+      bfloat ? widen<true>(buffer[k], data[k], 0, 1) : widen<false>(buffer[k], data[k], 0, 1);
   }
   steps[0] = half_result ? static_cast<int64_t>(sizeof(float)) : strides[0];
   for (int64_t first = 0; first < n; first += kBlock) {
@@ -94,12 +94,12 @@ void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* 
     for (int k = 1; k <= inputs; ++k) {
       if (strides[k] == 0) continue;
       const char* from = data[k] + first * strides[k];
-      brain ? widen<true>(buffer[k], from, strides[k], m) : widen<false>(buffer[k], from, strides[k], m);
+      bfloat ? widen<true>(buffer[k], from, strides[k], m) : widen<false>(buffer[k], from, strides[k], m);
     }
     char* to = data[0] + first * strides[0];
     at[0] = half_result ? reinterpret_cast<char*>(buffer[0]) : to;
     loop(at, steps, m, params);
-    if (half_result) brain ? narrow<true>(to, strides[0], buffer[0], m) : narrow<false>(to, strides[0], buffer[0], m);
+    if (half_result) bfloat ? narrow<true>(to, strides[0], buffer[0], m) : narrow<false>(to, strides[0], buffer[0], m);
   }
 }
 

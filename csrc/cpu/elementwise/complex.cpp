@@ -28,10 +28,10 @@ template <class T> RL_INLINE C<T> sgn(C<T> z) {
   return C<T>(r == 0 ? T(0) : re, r == 0 ? T(0) : im);
 }
 // As unary_complex, with 512-bit registers where there are any.
-template <auto F> void unary_complex_wide(LoopTable& t, Pointwise op) {
+template <auto F> void unary_complex_avx512(LoopTable& t, Pointwise op) {
   unary_complex<F>(t, op);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_wide()) return;
+  if (!has_avx512()) return;
   t.at(op, DType::Complex64) = &loop1<F, C<float>, true>;
   t.at(op, DType::Complex128) = &loop1<F, C<double>, true>;
 #endif
@@ -97,9 +97,9 @@ void put_circular(LoopTable& t) {
 }
 void put_parts(LoopTable& t) {
   using enum Pointwise;
-  unary_complex_wide<[](auto z) { return magnitude(z); }>(t, Abs);
-  unary_complex_wide<[](auto z) { return atan2(z.imag(), z.real()); }>(t, Angle);
-  unary_complex_wide<[](auto z) { return sgn(z); }>(t, Sgn);
+  unary_complex_avx512<[](auto z) { return magnitude(z); }>(t, Abs);
+  unary_complex_avx512<[](auto z) { return atan2(z.imag(), z.real()); }>(t, Angle);
+  unary_complex_avx512<[](auto z) { return sgn(z); }>(t, Sgn);
   unary_complex<[](auto z) { return decltype(z)(z.real(), -z.imag()); }>(t, Conj);
   unary_complex<[](auto z) { return z.real() != z.real() || z.imag() != z.imag(); }>(t, IsNan);
   unary_complex<[](auto z) { return has_inf(z); }>(t, IsInf);

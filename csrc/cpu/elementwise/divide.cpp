@@ -16,7 +16,7 @@ template <class T> RL_INLINE void check_divisor(T y) {
 }
 // Dividing by -1 is negation: the lowest value divided by it would trap.
 template <class T> RL_INLINE bool is_minus_one(T y) { return std::is_signed_v<T> && y == static_cast<T>(-1); }
-template <class T> RL_INLINE T negate(T x) { return static_cast<T>(wide_t<T>(0) - static_cast<wide_t<T>>(x)); }
+template <class T> RL_INLINE T negate(T x) { return static_cast<T>(promoted_t<T>(0) - static_cast<promoted_t<T>>(x)); }
 
 template <class T> RL_INLINE T trunc_div(T x, T y) {
   check_divisor(y);
@@ -48,7 +48,7 @@ template <class T> RL_INLINE T floor_of(T m, T x, T y) {
   return y == 0 ? x / y : f;
 }
 // fmod for quotients below 2^22, by one fused multiplication: the rest is exact, and the quotient off by at most one.
-template <class T> RL_INLINE T fmod_near(T x, T y) {
+template <class T> RL_INLINE T fmod_reduced(T x, T y) {
   const T q = std::trunc(x / y), r = fma(-q, y, x);
   const T back = (r != 0) & ((r < 0) != (x < 0)) ? r + with_sign(y, x) : r;
   return with_sign(back, x);
@@ -77,7 +77,7 @@ template <Part kPart, class T> [[gnu::flatten]] void divide_flat(char* const* da
       for (int64_t i = first; i < last; ++i) out[i] = part_of<kPart>(std::fmod(x[i], y[i]), x[i], y[i]);
     } else {
 #pragma GCC ivdep
-      for (int64_t i = first; i < last; ++i) out[i] = part_of<kPart>(fmod_near(x[i], y[i]), x[i], y[i]);
+      for (int64_t i = first; i < last; ++i) out[i] = part_of<kPart>(fmod_reduced(x[i], y[i]), x[i], y[i]);
     }
   }
 }
@@ -157,15 +157,15 @@ template <IntPart kPart> void divide_ints(LoopTable& t, Pointwise op) {
 }
 #endif
 
-// The quotient of half types is rounded to the half type before its fraction is cut.
+// The quotient of reduced-precision types is rounded to the reduced-precision type before its fraction is cut.
 template <class H> void trunc_div_half(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   constexpr Loop kDiv = &loop2<[](auto x, auto y) { return x / y; }, float, false>;
   constexpr Loop kTrunc = &loop1<[](auto x) { return std::trunc(x); }, float>;
-  constexpr bool kBrain = std::is_same_v<H, bfloat16>;
-  run_half(kDiv, kBrain, true, 2, data, strides, n, params);
+  constexpr bool kBfloat = std::is_same_v<H, bfloat16>;
+  run_half(kDiv, kBfloat, true, 2, data, strides, n, params);
   char* again[] = {data[0], data[0]};
   const int64_t steps[] = {strides[0], strides[0]};
-  run_half(kTrunc, kBrain, true, 1, again, steps, n, params);
+  run_half(kTrunc, kBfloat, true, 1, again, steps, n, params);
 }
 
 // Negative exponents: 1 and -1 have integer powers, the others round to 0.
@@ -202,7 +202,7 @@ template <class T> void pow_loop(char* const* data, const int64_t* strides, int6
     if (e == T(-2)) return loop1<[](auto x) { return 1 / mul_(x, x); }, T>(data, strides, n, params);
   }
   constexpr auto kPow = [](auto x, auto y) { return pow_of(x, y); };
-  has_wide() ? loop2_wide<kPow, T>(data, strides, n, params) : loop2<kPow, T, false>(data, strides, n, params);
+  has_avx512() ? loop2_avx512<kPow, T>(data, strides, n, params) : loop2<kPow, T, false>(data, strides, n, params);
 }
 
 template <class T> RL_INLINE T gcd(T x, T y) {

@@ -9,8 +9,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-// A function of doubles for numbers of any type. Large enough for the compiler to leave it a call in a loop that should
-// be vectors.
+// A function of doubles for elements of any type. Large enough for the compiler to leave it a call in a loop that
+// should be vectors.
 template <double (*F)(double)> inline constexpr auto kOf = [](auto x) __attribute__((always_inline)) {
   return static_cast<decltype(x)>(F(static_cast<double>(x)));
 };
@@ -29,13 +29,13 @@ template <class Run, class T> [[gnu::flatten]] void run_flat(char* const* data, 
   Run::template run<T>(data, n);
 }
 template <class Run, class T>
-RL_WIDE [[gnu::flatten]] void run_flat_wide(char* const* data, int64_t n, const LoopParams&) {
+RL_AVX512 [[gnu::flatten]] void run_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
   Run::template run<T>(data, n);
 }
 template <class Run> void blocks2(LoopTable& t, Pointwise op) {
   put_doubles<&block_loop2<&run_flat<Run, double>, double>, 2>(t, op);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) put_doubles<&block_loop2<&run_flat_wide<Run, double>, double>, 2>(t, op);
+#ifdef RL_HAS_AVX512
+  if (has_avx512()) put_doubles<&block_loop2<&run_flat_avx512<Run, double>, double>, 2>(t, op);
 #endif
 }
 template <bool kComplement> struct Incomplete {
@@ -60,7 +60,7 @@ template <class T> RL_INLINE void zeta_run(const T* x, bool one, const T* q, T* 
     }
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) {
-      y[i] = static_cast<T>(factor * special::zeta_near<T>(static_cast<double>(xs[i]), static_cast<double>(qs[i])));
+      y[i] = static_cast<T>(factor * special::zeta_small<T>(static_cast<double>(xs[i]), static_cast<double>(qs[i])));
     }
     for (int64_t i = 0; i < count; ++i) {
       if (special::zeta_good(xs[i], qs[i], y[i])) continue;
@@ -85,11 +85,11 @@ template <class T> [[gnu::flatten]] void polygamma_flat(char* const* data, int64
   polygamma_run<T>(data, n, params);
 }
 template <class T>
-RL_WIDE [[gnu::flatten]] void polygamma_flat_wide(char* const* data, int64_t n, const LoopParams& params) {
+RL_AVX512 [[gnu::flatten]] void polygamma_flat_avx512(char* const* data, int64_t n, const LoopParams& params) {
   polygamma_run<T>(data, n, params);
 }
 
-// log |Gamma|: blocks without negative numbers take half the time, and give the same bits.
+// log |Gamma|: blocks without negative values take half the time, and give the same bits.
 template <class T> RL_INLINE void lgamma_run(char* const* data, int64_t n) {
   constexpr int64_t kBlock = 256;
   auto* in = reinterpret_cast<const T*>(data[1]);
@@ -113,7 +113,7 @@ template <class T> RL_INLINE void lgamma_run(char* const* data, int64_t n) {
 template <class T> [[gnu::flatten]] void lgamma_flat(char* const* data, int64_t n, const LoopParams&) {
   lgamma_run<T>(data, n);
 }
-template <class T> RL_WIDE [[gnu::flatten]] void lgamma_flat_wide(char* const* data, int64_t n, const LoopParams&) {
+template <class T> RL_AVX512 [[gnu::flatten]] void lgamma_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
   lgamma_run<T>(data, n);
 }
 
@@ -122,10 +122,11 @@ double far_j1(double x) { return ::j1(x); }
 double far_y0(double x) { return x < 0 ? kNan<double> : ::y0(x); }
 double far_y1(double x) { return x < 0 ? kNan<double> : ::y1(x); }
 template <auto kFast, auto kSlow> void waves(LoopTable& t, Pointwise op) {
-  constexpr auto kNear = [](double x, double) { return special::waves_near(x); };
-  put_doubles<&guarded_loop<&patched_flat<kNear, kFast, kSlow, double>, double>, 1>(t, op);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) put_doubles<&guarded_loop<&patched_flat_wide<kNear, kFast, kSlow, double>, double>, 1>(t, op);
+  constexpr auto kNear = [](double x, double) { return special::waves_reduced(x); };
+  put_doubles<&reduced_range_loop<&patched_flat<kNear, kFast, kSlow, double>, double>, 1>(t, op);
+#ifdef RL_HAS_AVX512
+  if (has_avx512())
+    put_doubles<&reduced_range_loop<&patched_flat_avx512<kNear, kFast, kSlow, double>, double>, 1>(t, op);
 #endif
 }
 
@@ -133,20 +134,21 @@ template <auto kFast, auto kSlow> void waves(LoopTable& t, Pointwise op) {
 
 void put_gamma(LoopTable& t) {
   using enum Pointwise;
-  put_guarded<&lgamma_flat<float>, &lgamma_flat<double>>(t, Lgamma);
-  put_guarded<&polygamma_flat<float>, &polygamma_flat<double>>(t, Polygamma);
-#ifdef RL_HAS_WIDE
-  if (has_wide()) {
-    put_guarded<&lgamma_flat_wide<float>, &lgamma_flat_wide<double>>(t, Lgamma);
-    put_guarded<&polygamma_flat_wide<float>, &polygamma_flat_wide<double>>(t, Polygamma);
+  put_reduced_range<&lgamma_flat<float>, &lgamma_flat<double>>(t, Lgamma);
+  put_reduced_range<&polygamma_flat<float>, &polygamma_flat<double>>(t, Polygamma);
+#ifdef RL_HAS_AVX512
+  if (has_avx512()) {
+    put_reduced_range<&lgamma_flat_avx512<float>, &lgamma_flat_avx512<double>>(t, Lgamma);
+    put_reduced_range<&polygamma_flat_avx512<float>, &polygamma_flat_avx512<double>>(t, Polygamma);
   }
 #endif
-  guarded_floats<[](auto x) { return (x > 0); }, kOf<special::digamma_above>, kOf<special::digamma_any>>(t, Digamma);
+  reduced_range_floats<[](auto x) { return (x > 0); }, kOf<special::digamma_above>, kOf<special::digamma_any>>(t,
+                                                                                                               Digamma);
   waves<kOf<special::j0>, kOf<far_j0>>(t, BesselJ0);
   waves<kOf<special::j1>, kOf<far_j1>>(t, BesselJ1);
   waves<kOf<special::y0>, kOf<far_y0>>(t, BesselY0);
   waves<kOf<special::y1>, kOf<far_y1>>(t, BesselY1);
-  waves<kOf<special::spherical_j0_near>, kOf<special::spherical_j0>>(t, SphericalBesselJ0);
+  waves<kOf<special::spherical_j0_small>, kOf<special::spherical_j0>>(t, SphericalBesselJ0);
   blocks2<HurwitzZeta>(t, Pointwise::Zeta);
   blocks2<Incomplete<false>>(t, Igamma);
   blocks2<Incomplete<true>>(t, Igammac);

@@ -18,7 +18,7 @@ using c128 = std::complex<double>;
 // A NaN on either side wins; one choice each, so that the loop becomes few instructions.
 template <class T> RL_INLINE T larger(T x, T y) { return (x < y) | (y != y) ? y : x; }
 template <class T> RL_INLINE T smaller(T x, T y) { return (x > y) | (y != y) ? y : x; }
-// One comparison a bound, so that the loop becomes vectors; NaN passes, and bounds are numbers.
+// One comparison a bound, so that the loop becomes vectors; NaN passes, and bounds are not NaN.
 template <class T, class P> RL_INLINE T clamp(T x, const P& p) {
   const T low = T(p.s0), high = T(p.s1);
   x = x < low ? low : x;
@@ -143,13 +143,13 @@ void put_bounds(LoopTable& t) {
   constexpr auto kClamp = [](auto x, const auto& p) { return clamp(x, p); };
   constexpr auto kClampTensors = [](auto x, auto low, auto high) { return smaller(larger(x, low), high); };
   unary_floats<kClamp>(t, Clamp);
-  unary_halves<kClamp>(t, Clamp);
+  unary_half<kClamp>(t, Clamp);
   unary<kClamp, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Clamp);
   ternary_floats<kClampTensors>(t, ClampTensors);
   ternary<kClampTensors, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ClampTensors);
   t.at(Clamp, DType::Bool) = t.at(Clamp, DType::UInt8);
   t.at(ClampTensors, DType::Bool) = t.at(ClampTensors, DType::UInt8);
-  unary_wide<[](auto x, const auto& p) {
+  unary_avx512<[](auto x, const auto& p) {
     using T = decltype(x);
     const T y = x == kInf<T> ? T(p.d1) : (x == -kInf<T> ? T(p.d2) : x);
     return x != x ? T(p.d0) : y;
@@ -159,7 +159,7 @@ void put_bounds(LoopTable& t) {
   }
 }
 
-// x = mantissa 2^exponent, from its bits; the least numbers are made larger first. What has no such parts is its own
+// x = mantissa 2^exponent, from its bits; the smallest values are made larger first. What has no such parts is its own
 // mantissa.
 template <class T, class B> struct FrexpParts {
   T mantissa;
@@ -184,8 +184,8 @@ void put_misc(LoopTable& t) {
   using enum Pointwise;
   put_tests(t);
   put_bounds(t);
-  binary_wide<[](auto x, auto y) { return logaddexp(x, y); }>(t, Logaddexp);
-  binary_wide<[](auto x, auto y) { return logaddexp2(x, y); }>(t, Logaddexp2);
+  binary_avx512<[](auto x, auto y) { return logaddexp(x, y); }>(t, Logaddexp);
+  binary_avx512<[](auto x, auto y) { return logaddexp2(x, y); }>(t, Logaddexp2);
   binary_floats<[](auto x, auto y) { return xlogy(x, y); }, false>(t, Xlogy);
   binary_floats<[](auto x, auto y) { return xlog1py(x, y); }, false>(t, Xlog1py);
   binary_floats<[](auto x, auto y) { return hypot(x, y); }, false>(t, Hypot);
@@ -193,8 +193,8 @@ void put_misc(LoopTable& t) {
   binary<[](auto x, auto y) { return next_after(x, y); }, float, double>(t, Nextafter);
   t.at(Nextafter, DType::Float16) = &loop2<[](auto x, auto y) { return next_half<0x7c00>(x, y); }, uint16_t, false>;
   t.at(Nextafter, DType::BFloat16) = &loop2<[](auto x, auto y) { return next_half<0x7f80>(x, y); }, uint16_t, false>;
-  unary_wide<[](auto x) { return frexp_parts(x).mantissa; }>(t, FrexpMantissa);
-  unary_wide<[](auto x) { return static_cast<decltype(x)>(frexp_parts(x).exponent); }>(t, FrexpExponent);
+  unary_avx512<[](auto x) { return frexp_parts(x).mantissa; }>(t, FrexpMantissa);
+  unary_avx512<[](auto x) { return static_cast<decltype(x)>(frexp_parts(x).exponent); }>(t, FrexpExponent);
   constexpr auto kHeaviside = [](auto x, auto y) {
     using T = decltype(x);
     return x == 0 ? y : T((x > 0) ? 1 : 0);
@@ -206,7 +206,7 @@ void put_misc(LoopTable& t) {
   constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) { return mul_add(mul_(p.s0, y), z, x); };
   constexpr auto kAddcdiv = [](auto x, auto y, auto z, const auto& p) { return x + div_any(mul_(p.s0, y), z); };
   ternary_floats<kAddcmul>(t, Addcmul);
-  put_halves<kAddcmul, 3>(t, Addcmul);
+  put_half_loops<kAddcmul, 3>(t, Addcmul);
   ternary<kAddcmul, uint8_t, uint16_t, uint32_t, uint64_t, c64, c128>(t, Addcmul);
   t.at(Addcmul, DType::Int8) = t.at(Addcmul, DType::UInt8);
   t.at(Addcmul, DType::Int16) = t.at(Addcmul, DType::UInt16);

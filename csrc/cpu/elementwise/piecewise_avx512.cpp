@@ -1,8 +1,8 @@
-// Loops that the compiler cannot write: with 512-bit registers a permutation is a table of sixteen numbers, so that a
-// function is one short polynomial whose coefficients depend on the piece its argument lies in.
+// Loops that the compiler cannot write: with 512-bit registers a permutation (vpermps) is a lookup table of sixteen
+// values, so that a function is one short polynomial whose coefficients depend on the piece its argument lies in.
 #include "cpu/elementwise/pointwise.h"
 #include "cpu/elementwise/reduced_range.h"
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 #include "cpu/simd/math_avx512.h"
 
 namespace rl::RL_ISA {
@@ -13,13 +13,13 @@ RL_STEP F erf(F x) {
   const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(3.75f), a);
   const F magic = all(0x1.8p21f), u = _mm512_add_ps(low, magic);  // in quarters
   const F t = _mm512_sub_ps(_mm512_min_ps(all(4.0f), a), _mm512_sub_ps(u, magic));
-  return with_sign(piece(wide::kErfFloat, _mm512_castps_si512(u), t), x);
+  return with_sign(piece(tables::kErfFloat, _mm512_castps_si512(u), t), x);
 }
 RL_STEP D erf(D x) {
   const D a = _mm512_mul_pd(_mm512_abs_pd(x), all(8.0 / 3)), low = _mm512_min_pd(all(15.0), a);
   const D magic = all(0x1.8p52), u = _mm512_add_pd(low, magic);
   const D t = _mm512_sub_pd(_mm512_min_pd(all(16.0), a), _mm512_sub_pd(u, magic));
-  return with_sign(piece(wide::kErfDouble, _mm512_castpd_si512(u), t), x);
+  return with_sign(piece(tables::kErfDouble, _mm512_castpd_si512(u), t), x);
 }
 RL_STEP F gelu(F x) {
   const F half = _mm512_mul_ps(x, all(0.5f));
@@ -30,7 +30,7 @@ RL_STEP F gelu_grad(F dy, F x) {
   const F a = _mm512_mul_ps(_mm512_abs_ps(x), all(8.0f / 3)), low = _mm512_min_ps(all(15.0f), a);
   const F magic = all(0x1.8p23f), u = _mm512_add_ps(low, magic);
   const F t = _mm512_sub_ps(_mm512_min_ps(all(16.0f), a), _mm512_sub_ps(u, magic));
-  const F odd = with_sign(piece(wide::kGeluGradFloat, _mm512_castps_si512(u), t), x);
+  const F odd = with_sign(piece(tables::kGeluGradFloat, _mm512_castps_si512(u), t), x);
   return _mm512_mul_ps(dy, _mm512_add_ps(odd, all(0.5f)));
 }
 RL_STEP F silu(F x) { return _mm512_mul_ps(x, sigmoid(x)); }
@@ -43,11 +43,11 @@ RL_STEP F silu_grad(F dy, F x) {
 RL_STEP F erfc(F x) {
   const F a = _mm512_min_ps(all(11.0f), _mm512_abs_ps(x)), u = _mm512_add_ps(a, all(2.0f));
   const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(u), 21);
-  const F g = piece(wide::kErfcxFloat, k, _mm512_sub_ps(a, look_up(wide::kErfcxFloat[0], k)), 1);
+  const F g = piece(tables::kErfcxFloat, k, _mm512_sub_ps(a, look_up(tables::kErfcxFloat[0], k)), 1);
   const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
   F power;
   const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
-  // Results below the normal numbers are as many of the smallest one as their bits say: the processor takes long to
+  // Results below the normal range are as many of the smallest one as their bits say: the processor takes long to
   // scale to them. Further out it is 0.
   const F exact = _mm512_fnmadd_ps(e, lost, e), small = _mm512_scalef_ps(exact, _mm512_add_ps(power, all(149.0f)));
   const __mmask16 some = _mm512_cmp_ps_mask(small, all(0x1p23f), _CMP_NLT_UQ);
@@ -58,7 +58,7 @@ RL_STEP F erfc(F x) {
 RL_STEP D erfc(D x) {
   const D a = _mm512_min_pd(all(28.0), _mm512_abs_pd(x)), u = _mm512_add_pd(a, all(2.0));
   const __m512i k = _mm512_srli_epi64(_mm512_castpd_si512(u), 50);
-  const D g = piece(wide::kErfcxDouble, k, _mm512_sub_pd(a, look_up(wide::kErfcxDouble[0], k)), 1);
+  const D g = piece(tables::kErfcxDouble, k, _mm512_sub_pd(a, look_up(tables::kErfcxDouble[0], k)), 1);
   const D square = _mm512_mul_pd(a, a), lost = _mm512_fmsub_pd(a, a, square);
   D power;
   const D e = _mm512_mul_pd(exp_parts(_mm512_sub_pd(_mm512_setzero_pd(), square), power), g);
@@ -74,9 +74,9 @@ RL_STEP D log_parts(D x, D& n, D& table) {
   // m = 3/4 ... 3/2 against the 1 ... 2 of the exponent: one more where m lies below 1
   n = _mm512_getexp_pd(x);
   n = _mm512_mask_add_pd(n, _mm512_cmp_pd_mask(m, all(1.0), _CMP_LT_OQ), n, all(1.0));
-  const D f = _mm512_fmsub_pd(m, look_up(wide::kLogScale, k), all(1.0));
-  table = look_up(wide::kLogHigh, k);
-  return fmadd(_mm512_mul_pd(f, f), poly(f, wide::kLogShort), f);
+  const D f = _mm512_fmsub_pd(m, look_up(tables::kLogScale, k), all(1.0));
+  table = look_up(tables::kLogHigh, k);
+  return fmadd(_mm512_mul_pd(f, f), poly(f, tables::kLogShort), f);
 }
 RL_STEP D log(D x) {
   using Traits = FloatTraits<double>;
@@ -97,17 +97,17 @@ RL_STEP D log10(D x) {
                fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
 }
 
-// The same for floats. What the instructions make of 0, infinities, NaNs and negative numbers goes through to the end.
+// The same for floats. What the instructions make of 0, infinities, NaNs and negative values goes through to the end.
 RL_STEP F log_parts(F x, F& n, F& table) {
   const F m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
   const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(m), 19);
   n = _mm512_getexp_ps(x);
   n = _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, all(1.0f), _CMP_LT_OQ), n, all(1.0f));
-  const F f = _mm512_fmsub_ps(m, look_up(wide::kLogScaleFloat, k), all(1.0f));
-  table = look_up(wide::kLogHighFloat, k);
-  F q = all(wide::kLogShortFloat[3]);
+  const F f = _mm512_fmsub_ps(m, look_up(tables::kLogScaleFloat, k), all(1.0f));
+  table = look_up(tables::kLogHighFloat, k);
+  F q = all(tables::kLogShortFloat[3]);
 #pragma GCC unroll 4
-  for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(wide::kLogShortFloat[i]));
+  for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(tables::kLogShortFloat[i]));
   return fmadd(_mm512_mul_ps(f, f), q, f);
 }
 RL_STEP F log(F x) {
@@ -162,7 +162,7 @@ RL_STEP D erfinv_far(D lack) {
   D x = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
   x = _mm512_mul_pd(x, all(0.70710678118654752440));
   for (int step = 0; step < 2; ++step) {
-    // e sqrt(pi) / 2 e^(x^2), by way of 2^600: where x^2 is large, e is tiny.
+    // e sqrt(pi) / 2 e^(x^2), scaled by 2^600: where x^2 is large, e is tiny.
     const D e = _mm512_sub_pd(lack, erfc(x));
     const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
                               exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
@@ -234,7 +234,7 @@ RL_STEP D sqrt(D x) {
 }
 
 // The loop of a function of registers.
-template <F (*kF)(F)> RL_WIDE void wide_float(char* const* data, int64_t n, const LoopParams&) {
+template <F (*kF)(F)> RL_AVX512 void piecewise_float(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto* in = reinterpret_cast<const float*>(data[1]);
   int64_t i = 0;
@@ -243,7 +243,7 @@ template <F (*kF)(F)> RL_WIDE void wide_float(char* const* data, int64_t n, cons
   const auto lanes = static_cast<__mmask16>((1u << (n - i)) - 1);
   _mm512_mask_storeu_ps(out + i, lanes, kF(_mm512_mask_loadu_ps(all(1.0f), lanes, in + i)));
 }
-template <F (*kF)(F, F)> RL_WIDE void wide_float2(char* const* data, int64_t n, const LoopParams&) {
+template <F (*kF)(F, F)> RL_AVX512 void piecewise_float2(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto *a = reinterpret_cast<const float*>(data[1]), *b = reinterpret_cast<const float*>(data[2]);
   int64_t i = 0;
@@ -253,7 +253,7 @@ template <F (*kF)(F, F)> RL_WIDE void wide_float2(char* const* data, int64_t n, 
   const F x = _mm512_maskz_loadu_ps(lanes, a + i), y = _mm512_maskz_loadu_ps(lanes, b + i);
   _mm512_mask_storeu_ps(out + i, lanes, kF(x, y));
 }
-template <D (*kF)(D)> RL_WIDE void wide_double(char* const* data, int64_t n, const LoopParams&) {
+template <D (*kF)(D)> RL_AVX512 void piecewise_double(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<double*>(data[0]);
   auto* in = reinterpret_cast<const double*>(data[1]);
   int64_t i = 0;
@@ -262,25 +262,26 @@ template <D (*kF)(D)> RL_WIDE void wide_double(char* const* data, int64_t n, con
   const auto lanes = static_cast<__mmask8>((1u << (n - i)) - 1);
   _mm512_mask_storeu_pd(out + i, lanes, kF(_mm512_mask_loadu_pd(all(1.0), lanes, in + i)));
 }
-// The same for functions of normal positive numbers; blocks with others go to Slow.
-template <D (*kF)(D), auto Slow> RL_WIDE void wide_positive(char* const* data, int64_t n, const LoopParams& params) {
+// The same for functions of normal positive values; blocks with others go to Slow.
+template <D (*kF)(D), auto Slow>
+RL_AVX512 void piecewise_positive(char* const* data, int64_t n, const LoopParams& params) {
   constexpr int64_t kBlock = 256;
   auto* out = reinterpret_cast<double*>(data[0]);
   auto* in = reinterpret_cast<const double*>(data[1]);
   for (int64_t first = 0; first < n; first += kBlock) {
     const int64_t count = n - first < kBlock ? n - first : kBlock;
     int far = 0;
-    for (int64_t i = first; i < first + count; ++i) far |= !log_is_near(in[i]);
+    for (int64_t i = first; i < first + count; ++i) far |= !log_in_range(in[i]);
     if (far) {
       for (int64_t i = first; i < first + count; ++i) out[i] = Slow(in[i]);
       continue;
     }
     char* const at[] = {reinterpret_cast<char*>(out + first), reinterpret_cast<char*>(const_cast<double*>(in + first))};
-    wide_double<kF>(at, count, params);
+    piecewise_double<kF>(at, count, params);
   }
 }
 // logit of what is brought within [d0, 1 - d0], unless d0 is negative.
-RL_WIDE void logit_float(char* const* data, int64_t n, const LoopParams& params) {
+RL_AVX512 void logit_float(char* const* data, int64_t n, const LoopParams& params) {
   const auto eps = static_cast<float>(params.d0);
   const F low = all(eps < 0 ? -kInf<float> : eps), high = all(eps < 0 ? kInf<float> : 1.0f - eps);
   auto* out = reinterpret_cast<float*>(data[0]);
@@ -291,8 +292,8 @@ RL_WIDE void logit_float(char* const* data, int64_t n, const LoopParams& params)
     _mm512_mask_storeu_ps(out + i, lanes, logit(_mm512_min_ps(high, _mm512_max_ps(low, x))));
   }
 }
-// Blocks with numbers outside (0, 1), or hardly inside, go to the general logarithm.
-RL_WIDE void logit_double(char* const* data, int64_t n, const LoopParams& params) {
+// Blocks with values outside (0, 1), or hardly inside, go to the general logarithm.
+RL_AVX512 void logit_double(char* const* data, int64_t n, const LoopParams& params) {
   constexpr int64_t kBlock = 256;
   const double eps = params.d0, low = eps < 0 ? -kInf<double> : eps, high = eps < 0 ? kInf<double> : 1.0 - eps;
   auto* out = reinterpret_cast<double*>(data[0]);
@@ -312,34 +313,34 @@ RL_WIDE void logit_double(char* const* data, int64_t n, const LoopParams& params
       continue;
     }
     char* const at[] = {reinterpret_cast<char*>(out + first), reinterpret_cast<char*>(x)};
-    wide_double<&logit>(at, count, params);
+    piecewise_double<&logit>(at, count, params);
   }
 }
 template <F (*kF)(F)> void put_float(LoopTable& t, Pointwise op) {
-  constexpr Loop kLoop = &guarded_loop<&wide_float<kF>, float>;
+  constexpr Loop kLoop = &reduced_range_loop<&piecewise_float<kF>, float>;
   t.at(op, DType::Float32) = kLoop;
   put_half<kLoop, 1, true>(t, op);
 }
 template <FlatLoop kFlat>
-void guarded_loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+void reduced_range_loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   static constexpr uint8_t kSizes[] = {4, 4, 4};
   if (n == 1 || (strides[0] == 4 && strides[1] == 4 && strides[2] == 4)) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 3, data, strides, n, params);
 }
 template <F (*kF)(F, F)> void put_float2(LoopTable& t, Pointwise op) {
-  constexpr Loop kLoop = &guarded_loop2<&wide_float2<kF>>;
+  constexpr Loop kLoop = &reduced_range_loop2<&piecewise_float2<kF>>;
   t.at(op, DType::Float32) = kLoop;
   put_half<kLoop, 2, true>(t, op);
 }
 template <FlatLoop kFlat> void put_double(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float64) = &guarded_loop<kFlat, double>;
+  t.at(op, DType::Float64) = &reduced_range_loop<kFlat, double>;
 }
 
 }  // namespace
 
-void put_wide(LoopTable& t) {
+void put_avx512(LoopTable& t) {
   using enum Pointwise;
-  if (!has_wide()) return;
+  if (!has_avx512()) return;
   put_float<&erf>(t, Erf);
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
@@ -350,27 +351,27 @@ void put_wide(LoopTable& t) {
   put_float<&exp>(t, Exp);
   put_float<&sigmoid>(t, Sigmoid);
   put_float<&log>(t, Log);
-  t.at(Logit, DType::Float32) = &guarded_loop<&logit_float, float>;
-  put_half<&guarded_loop<&logit_float, float>, 1, true>(t, Logit);
+  t.at(Logit, DType::Float32) = &reduced_range_loop<&logit_float, float>;
+  put_half<&reduced_range_loop<&logit_float, float>, 1, true>(t, Logit);
   put_double<&logit_double>(t, Logit);
   put_float<&log2>(t, Log2);
   put_float<&log10>(t, Log10);
-  put_double<&wide_double<&erf>>(t, Erf);
-  put_double<&wide_double<&erfc>>(t, Erfc);
-  put_double<&wide_double<&exp>>(t, Exp);
-  put_double<&wide_double<&sqrt>>(t, Sqrt);
-  put_double<&wide_double<&erfinv>>(t, Erfinv);
-  put_double<&wide_double<&ndtri>>(t, Ndtri);
+  put_double<&piecewise_double<&erf>>(t, Erf);
+  put_double<&piecewise_double<&erfc>>(t, Erfc);
+  put_double<&piecewise_double<&exp>>(t, Exp);
+  put_double<&piecewise_double<&sqrt>>(t, Sqrt);
+  put_double<&piecewise_double<&erfinv>>(t, Erfinv);
+  put_double<&piecewise_double<&ndtri>>(t, Ndtri);
   put_float<&erfinv_float>(t, Erfinv);
   put_float<&by_doubles<&ndtri>>(t, Ndtri);
-  put_double<&wide_positive<&log, [](double x) { return rl::RL_ISA::log(x); }>>(t, Log);
-  put_double<&wide_positive<&log2, [](double x) { return rl::RL_ISA::log2(x); }>>(t, Log2);
-  put_double<&wide_positive<&log10, [](double x) { return rl::RL_ISA::log10(x); }>>(t, Log10);
+  put_double<&piecewise_positive<&log, [](double x) { return rl::RL_ISA::log(x); }>>(t, Log);
+  put_double<&piecewise_positive<&log2, [](double x) { return rl::RL_ISA::log2(x); }>>(t, Log2);
+  put_double<&piecewise_positive<&log10, [](double x) { return rl::RL_ISA::log10(x); }>>(t, Log10);
 }
 
 }  // namespace rl::RL_ISA
 #else
 namespace rl::RL_ISA {
-void put_wide(LoopTable&) {}
+void put_avx512(LoopTable&) {}
 }  // namespace rl::RL_ISA
 #endif

@@ -2,7 +2,7 @@
 // a last argument, if it takes one, receives its Params. The templates here make a Loop of it:
 //   contiguous operands run through one plain loop that the compiler turns into SIMD code;
 //   other strides are gathered to, and scattered from, contiguous blocks by one routine for all operations;
-//   half types convert blocks to float and call the float loop.
+//   reduced-precision types convert blocks to float and call the float loop.
 #pragma once
 #include <cstddef>
 
@@ -57,9 +57,10 @@ using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params
 // Runs `flat` on blocks gathered from, and scattered to, operands with any strides. `count` operands, the result first.
 void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
                 int64_t n, const LoopParams& params);
-// Runs a float loop on half or bfloat16 operands; a result that is not of the half type is written as it is.
-void run_half(Loop loop, bool brain, bool half_result, int inputs, char* const* data, const int64_t* strides, int64_t n,
-              const LoopParams& params);
+// Runs a float loop on half or bfloat16 operands; a result that is not of the reduced-precision type is written as it
+// is.
+void run_half(Loop loop, bool bfloat, bool half_result, int inputs, char* const* data, const int64_t* strides,
+              int64_t n, const LoopParams& params);
 
 // Runs a double loop on float operands, result included: for what is computed in double anyway.
 void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* strides, int64_t n,
@@ -68,9 +69,9 @@ void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* stri
 void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
                       const LoopParams& params);
 
-// The plain loops, not inlined: each is called at several places. Bit i of kScalars says that input i is one element
-// for all.
-// The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not at all.
+// The plain loops, not inlined: each is called from several functions. Bit i of kScalars says that input i is one
+// element for all. The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not
+// at all.
 template <auto F, class T, class A>
 [[gnu::flatten, gnu::noinline]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
@@ -80,14 +81,14 @@ template <auto F, class T, class A>
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i]);
 }
 // The same loop for processors with 512-bit registers, beside the 256-bit one: worth its size where an element costs
-// more than its way from memory. Chosen when the table of loops is filled.
-#ifdef RL_HAS_WIDE
-inline bool has_wide() { return cpu::has_avx512(); }
+// more than loading it. Chosen when the table of loops is filled.
+#ifdef RL_HAS_AVX512
+inline bool has_avx512() { return cpu::has_avx512(); }
 #else
-inline bool has_wide() { return false; }
+inline bool has_avx512() { return false; }
 #endif
-template <auto F, class T, class A> RL_WIDE
-    [[gnu::flatten, gnu::noinline]] void flat1_wide(char* const* data, int64_t n, const LoopParams& params) {
+template <auto F, class T, class A> RL_AVX512
+    [[gnu::flatten, gnu::noinline]] void flat1_avx512(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -106,7 +107,7 @@ template <auto F, class T, unsigned kScalars, class A, class B>
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i]);
 }
 template <auto F, class T, class A, class B>
-RL_WIDE [[gnu::flatten, gnu::noinline]] void flat2_wide(char* const* data, int64_t n, const LoopParams& params) {
+RL_AVX512 [[gnu::flatten, gnu::noinline]] void flat2_avx512(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -130,11 +131,11 @@ template <auto F, class T, unsigned kScalars, class A, class B, class C>
   }
 }
 
-template <auto F, class T, bool kWide = false, class A = T>
+template <auto F, class T, bool kAvx512 = false, class A = T>
 void loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
   static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A>), sizeof(A)};
-  constexpr FlatLoop kFlat = kWide ? &flat1_wide<F, T, A> : &flat1<F, T, A>;
+  constexpr FlatLoop kFlat = kAvx512 ? &flat1_avx512<F, T, A> : &flat1<F, T, A>;
   if (n == 1 || (strides[0] == kSizes[0] && strides[1] == kSizes[1])) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 2, data, strides, n, params);
 }
@@ -152,12 +153,12 @@ void loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParam
   run_blocks(&flat2<F, T, 0, A, B>, kSizes, 3, data, strides, n, params);
 }
 template <auto F, class T, class A = T, class B = T>
-void loop2_wide(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+void loop2_avx512(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
   static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B>), sizeof(A), sizeof(B)};
   const bool same = strides[0] == kSizes[0] && strides[1] == kSizes[1] && strides[2] == kSizes[2];
-  if (n == 1 || same) return flat2_wide<F, T, A, B>(data, n, params);
-  run_blocks(&flat2_wide<F, T, A, B>, kSizes, 3, data, strides, n, params);
+  if (n == 1 || same) return flat2_avx512<F, T, A, B>(data, n, params);
+  run_blocks(&flat2_avx512<F, T, A, B>, kSizes, 3, data, strides, n, params);
 }
 template <auto F, class T, class A = T, class B = T, class C = T>
 void loop3(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
@@ -211,7 +212,7 @@ template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op
   put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
 }
 // unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both
-// halves; *_wide also with 512-bit registers.
+// fp16 and bf16; *_avx512 also with 512-bit registers.
 template <auto F, class... T> void unary(LoopTable& t, Pointwise op) {
   ((t.at(op, dtype_of<T>::value) = &loop1<F, T>), ...);
 }
@@ -225,10 +226,10 @@ template <auto F> void unary_floats(LoopTable& t, Pointwise op) {
   unary<F, float, double>(t, op);
   put_half<&loop1<F, float>, 1, __is_same(result_t<F, float, float>, float)>(t, op);
 }
-template <auto F> void unary_wide(LoopTable& t, Pointwise op) {
+template <auto F> void unary_avx512(LoopTable& t, Pointwise op) {
   unary_floats<F>(t, op);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_wide()) return;
+  if (!has_avx512()) return;
   t.at(op, DType::Float32) = &loop1<F, float, true>;
   t.at(op, DType::Float64) = &loop1<F, double, true>;
   put_half<&loop1<F, float, true>, 1, true>(t, op);
@@ -239,13 +240,13 @@ template <auto F, bool kCheap = true> void binary_floats(LoopTable& t, Pointwise
   t.at(op, DType::Float64) = &loop2<F, double, kCheap>;
   put_half<&loop2<F, float, kCheap>, 2, __is_same(result_t<F, float, float, float>, float)>(t, op);
 }
-template <auto F> void binary_wide(LoopTable& t, Pointwise op) {
+template <auto F> void binary_avx512(LoopTable& t, Pointwise op) {
   binary_floats<F, false>(t, op);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_wide()) return;
-  t.at(op, DType::Float32) = &loop2_wide<F, float>;
-  t.at(op, DType::Float64) = &loop2_wide<F, double>;
-  put_half<&loop2_wide<F, float>, 2, true>(t, op);
+  if (!has_avx512()) return;
+  t.at(op, DType::Float32) = &loop2_avx512<F, float>;
+  t.at(op, DType::Float64) = &loop2_avx512<F, double>;
+  put_half<&loop2_avx512<F, float>, 2, true>(t, op);
 #endif
 }
 template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
@@ -253,27 +254,27 @@ template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
   put_half<&loop3<F, float>, 3, true>(t, op);
 }
 
-#ifdef RL_HAS_WIDE
-// Halves of cheap operations: widened, computed and narrowed in registers, as the way through blocks of floats takes
-// longer than the operation. Of bfloat16 the bits are spelled out: the compiler makes vectors of whole numbers. Sixteen
-// of float16 are converted at once; the arrays between stay in registers.
-RL_INLINE uint16_t brain_of(float x) {
+#ifdef RL_HAS_AVX512
+// fp16 and bf16 of cheap operations: widened, computed and narrowed in registers, as going through blocks of floats
+// takes longer than the operation. Of bfloat16 the bits are spelled out: the compiler makes vectors of whole numbers.
+// Sixteen of float16 are converted at once; the arrays between stay in registers.
+RL_INLINE uint16_t bf16_of(float x) {
   const uint32_t u = __builtin_bit_cast(uint32_t, x);
   const uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1)) >> 16;
   return static_cast<uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
 }
-RL_INLINE float of_brain(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
+RL_INLINE float of_bf16(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
 struct Sixteen {
   typedef float Floats __attribute__((vector_size(64)));
   typedef short Halves __attribute__((vector_size(32)));
   alignas(64) float x[16];
-  RL_WIDE [[gnu::always_inline]] void widen(const uint16_t* from) {
+  RL_AVX512 [[gnu::always_inline]] void widen(const uint16_t* from) {
     Halves h;
     __builtin_memcpy(&h, from, sizeof h);
     const Floats f = __builtin_ia32_vcvtph2ps512_mask(h, Floats{}, static_cast<short>(-1), 4);
     __builtin_memcpy(x, &f, sizeof f);
   }
-  RL_WIDE [[gnu::always_inline]] void narrow(uint16_t* to) const {
+  RL_AVX512 [[gnu::always_inline]] void narrow(uint16_t* to) const {
     Floats f;
     __builtin_memcpy(&f, x, sizeof f);
     const Halves h = __builtin_ia32_vcvtps2ph512_mask(f, 0, Halves{}, static_cast<short>(-1));
@@ -282,7 +283,7 @@ struct Sixteen {
 };
 // Bit i of kScalars says that input i is one element for all.
 template <auto F, class H, int kInputs, unsigned kScalars>
-RL_WIDE [[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_t n, const LoopParams& params) {
+RL_AVX512 [[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_t n, const LoopParams& params) {
   const Params<float> p(params);
   auto* out = reinterpret_cast<uint16_t*>(data[0]);
   const uint16_t* in[3];
@@ -295,10 +296,10 @@ RL_WIDE [[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_
   constexpr int kB = kInputs > 1, kC = kInputs > 2 ? 2 : 0;
   if constexpr (__is_same(H, bfloat16)) {
     const uint16_t *a = in[0], *b = in[kB], *c = in[kC];
-    const float a0 = of_brain(*a), b0 = of_brain(*b);
+    const float a0 = of_bf16(*a), b0 = of_bf16(*b);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i)
-      out[i] = brain_of(apply(kScalars & 1 ? a0 : of_brain(a[i]), kScalars & 2 ? b0 : of_brain(b[i]), of_brain(c[i])));
+      out[i] = bf16_of(apply(kScalars & 1 ? a0 : of_bf16(a[i]), kScalars & 2 ? b0 : of_bf16(b[i]), of_bf16(c[i])));
   } else {
     Sixteen x[3], y;
     uint16_t few[3][16] = {};
@@ -348,16 +349,16 @@ void half_loop(char* const* data, const int64_t* strides, int64_t n, const LoopP
   run_half(kFloat, __is_same(H, bfloat16), true, kInputs, data, strides, n, params);
 }
 #endif
-// Replaces the loops of both halves by those above, where the processor has the registers.
-template <auto F, int kInputs> void put_halves([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
-#ifdef RL_HAS_WIDE
-  if (!has_wide()) return;
+// Replaces the loops of fp16 and bf16 by those above, where the processor has the registers.
+template <auto F, int kInputs> void put_half_loops([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
+#ifdef RL_HAS_AVX512
+  if (!has_avx512()) return;
   t.at(op, DType::BFloat16) = &half_loop<F, bfloat16, kInputs>;
   t.at(op, DType::Float16) = &half_loop<F, float16, kInputs>;
 #endif
 }
-template <auto F> void unary_halves(LoopTable& t, Pointwise op) { put_halves<F, 1>(t, op); }
-template <auto F> void binary_halves(LoopTable& t, Pointwise op) { put_halves<F, 2>(t, op); }
+template <auto F> void unary_half(LoopTable& t, Pointwise op) { put_half_loops<F, 1>(t, op); }
+template <auto F> void binary_half(LoopTable& t, Pointwise op) { put_half_loops<F, 2>(t, op); }
 
 // complex64, complex128 and complex32
 template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
@@ -389,6 +390,6 @@ void put_complex(LoopTable& t);
 void put_special(LoopTable& t);
 void put_gamma(LoopTable& t);
 void put_activation(LoopTable& t);
-void put_wide(LoopTable& t);  // the last: in place of others' where the processor has more
+void put_avx512(LoopTable& t);  // the last: instead of others' where the processor has more
 
 }  // namespace rl::RL_ISA

@@ -47,7 +47,7 @@ struct Grid {
   const int64_t* along(int d) const { return strides.data() + d * count; }
 };
 
-// Rows of `width` elements to one place without gaps; `jump` and `stride` are in bytes.
+// Rows of `width` elements packed, without gaps; `jump` and `stride` are in bytes.
 template <class T> void gather(char* to, const char* from, int64_t rows, int64_t jump, int64_t width, int64_t stride) {
   T* out = reinterpret_cast<T*>(to);
   for (int64_t r = 0; r < rows; ++r, from += jump, out += width) {
@@ -60,14 +60,14 @@ template <class T> void gather(char* to, const char* from, int64_t rows, int64_t
   }
 }
 
-// A thread's way through the elements.
+// A thread's iteration over the elements.
 struct Walk {
   const Grid& grid;
   Span<ProgramStep> steps;
   Span<View> operands;
   const int inner = grid.ndim - 1;
   int64_t chunk;
-  SmallVector<char*, 24> start, at;   // of each value: the place of its row or rows, and of the chunk
+  SmallVector<char*, 24> start, at;   // of each value: the address of its row or rows, and of the chunk
   SmallVector<int64_t, 24> stride;    // in bytes
   SmallVector<char*, 8> gathered;     // where rows that do not continue each other come together; null for others
   SmallVector<const char*, 8> holds;  // whose rows are there

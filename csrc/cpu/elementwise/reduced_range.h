@@ -5,7 +5,7 @@
 
 namespace rl::RL_ISA {
 
-template <auto Near, auto Fast, auto Slow, class T> RL_INLINE void guarded_run(char* const* data, int64_t n) {
+template <auto Near, auto Fast, auto Slow, class T> RL_INLINE void reduced_range_run(char* const* data, int64_t n) {
   constexpr int64_t kBlock = 256;
   auto* out = reinterpret_cast<T*>(data[0]);
   auto* in = reinterpret_cast<const T*>(data[1]);
@@ -23,12 +23,12 @@ template <auto Near, auto Fast, auto Slow, class T> RL_INLINE void guarded_run(c
   }
 }
 template <auto Near, auto Fast, auto Slow, class T>
-[[gnu::flatten]] void guarded_flat(char* const* data, int64_t n, const LoopParams&) {
-  guarded_run<Near, Fast, Slow, T>(data, n);
+[[gnu::flatten]] void reduced_flat(char* const* data, int64_t n, const LoopParams&) {
+  reduced_range_run<Near, Fast, Slow, T>(data, n);
 }
 template <auto Near, auto Fast, auto Slow, class T>
-RL_WIDE [[gnu::flatten]] void guarded_flat_wide(char* const* data, int64_t n, const LoopParams&) {
-  guarded_run<Near, Fast, Slow, T>(data, n);
+RL_AVX512 [[gnu::flatten]] void reduced_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
+  reduced_range_run<Near, Fast, Slow, T>(data, n);
 }
 // Functions whose general form is no loop of vectors: the short one runs over a block, then what was not moderate, by
 // its argument and by the result, is done again.
@@ -56,50 +56,52 @@ template <auto Near, auto Fast, auto Slow, class T>
   patched_run<Near, Fast, Slow, T>(data, n);
 }
 template <auto Near, auto Fast, auto Slow, class T>
-RL_WIDE [[gnu::flatten]] void patched_flat_wide(char* const* data, int64_t n, const LoopParams&) {
+RL_AVX512 [[gnu::flatten]] void patched_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
   patched_run<Near, Fast, Slow, T>(data, n);
 }
 template <FlatLoop kFlat, class T>
-void guarded_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+void reduced_range_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
   if (n == 1 || (strides[0] == sizeof(T) && strides[1] == sizeof(T))) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 2, data, strides, n, params);
 }
-template <FlatLoop kFloat, FlatLoop kDouble> void put_guarded(LoopTable& t, Pointwise op) {
-  t.at(op, DType::Float32) = &guarded_loop<kFloat, float>;
-  t.at(op, DType::Float64) = &guarded_loop<kDouble, double>;
-  put_half<&guarded_loop<kFloat, float>, 1, true>(t, op);
+template <FlatLoop kFloat, FlatLoop kDouble> void put_reduced_range(LoopTable& t, Pointwise op) {
+  t.at(op, DType::Float32) = &reduced_range_loop<kFloat, float>;
+  t.at(op, DType::Float64) = &reduced_range_loop<kDouble, double>;
+  put_half<&reduced_range_loop<kFloat, float>, 1, true>(t, op);
 }
 // kWide: also with 512-bit registers; not for what piecewise_avx512.cpp has for them.
-template <auto Near, auto Fast, auto Slow, bool kWide = true> void guarded_floats(LoopTable& t, Pointwise op) {
-  put_guarded<&guarded_flat<Near, Fast, Slow, float>, &guarded_flat<Near, Fast, Slow, double>>(t, op);
+template <auto Near, auto Fast, auto Slow, bool kAvx512 = true> void reduced_range_floats(LoopTable& t, Pointwise op) {
+  put_reduced_range<&reduced_flat<Near, Fast, Slow, float>, &reduced_flat<Near, Fast, Slow, double>>(t, op);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if constexpr (kWide) {
-    if (!has_wide()) return;
-    put_guarded<&guarded_flat_wide<Near, Fast, Slow, float>, &guarded_flat_wide<Near, Fast, Slow, double>>(t, op);
+  if constexpr (kAvx512) {
+    if (!has_avx512()) return;
+    put_reduced_range<&reduced_flat_avx512<Near, Fast, Slow, float>, &reduced_flat_avx512<Near, Fast, Slow, double>>(
+        t, op);
   }
 #endif
 }
-// As guarded_floats, for patched_run.
+// As reduced_range_floats, for patched_run.
 template <auto Near, auto Fast, auto Slow> void patched_floats(LoopTable& t, Pointwise op) {
-  put_guarded<&patched_flat<Near, Fast, Slow, float>, &patched_flat<Near, Fast, Slow, double>>(t, op);
-#ifdef RL_HAS_WIDE
-  if (!has_wide()) return;
-  put_guarded<&patched_flat_wide<Near, Fast, Slow, float>, &patched_flat_wide<Near, Fast, Slow, double>>(t, op);
+  put_reduced_range<&patched_flat<Near, Fast, Slow, float>, &patched_flat<Near, Fast, Slow, double>>(t, op);
+#ifdef RL_HAS_AVX512
+  if (!has_avx512()) return;
+  put_reduced_range<&patched_flat_avx512<Near, Fast, Slow, float>, &patched_flat_avx512<Near, Fast, Slow, double>>(t,
+                                                                                                                   op);
 #endif
 }
 
 // e^x as exp_inside, one step shorter: no NaN either.
-template <class T> RL_INLINE T exp_near(T x) {
+template <class T> RL_INLINE T exp_reduced(T x) {
   using F = FloatTraits<T>;
   const T t = fma(x, static_cast<T>(1.44269504088896340736), F::kMagic), n = t - F::kMagic;
   const T r = fma(-n, F::kLn2Lo, fma(-n, F::kLn2Hi, x));
   return from_bits<T>(to_bits(exp_of_rest(r)) + (to_bits(t) << F::kMantissa));
 }
-template <class T> RL_INLINE bool exp_is_near(T x) { return abs_(x) < (sizeof(T) == 4 ? T(86) : T(700)); }
+template <class T> RL_INLINE bool exp_in_range(T x) { return abs_(x) < (sizeof(T) == 4 ? T(86) : T(700)); }
 
-// log x for normal x: no subnormals, zeros, infinities, negative numbers or NaNs.
-template <class T> RL_INLINE T log_near(T x) {
+// log x for normal x: no subnormals, zeros, infinities, negative values or NaNs.
+template <class T> RL_INLINE T log_reduced(T x) {
   using F = FloatTraits<T>;
   const bits_t<T> b = to_bits(x) + (F::kOne - F::kSqrtHalf);
   constexpr bits_t<T> kMask = (bits_t<T>(1) << F::kMantissa) - 1;
@@ -110,7 +112,7 @@ template <class T> RL_INLINE T log_near(T x) {
   return fma(k, F::kLn2Hi, f + fma(k, F::kLn2Lo, log_of_rest(f)));
 }
 // 2^k (1 + f) = x as log_split, for the same.
-template <class T> RL_INLINE LogSplit<T> log_split_near(T x) {
+template <class T> RL_INLINE LogSplit<T> log_split_reduced(T x) {
   using F = FloatTraits<T>;
   const bits_t<T> b = to_bits(x) + (F::kOne - F::kSqrtHalf);
   constexpr bits_t<T> kMask = (bits_t<T>(1) << F::kMantissa) - 1;
@@ -120,14 +122,14 @@ template <class T> RL_INLINE LogSplit<T> log_split_near(T x) {
   const T f = from_bits<T>((b & kMask) + F::kSqrtHalf) - T(1);
   return {k, f, log_of_rest(f)};
 }
-template <class T> RL_INLINE T log2_near(T x) {
-  auto [k, f, log_f] = log_split_near(x);
+template <class T> RL_INLINE T log2_reduced(T x) {
+  auto [k, f, log_f] = log_split_reduced(x);
   return log2_of(k, f, log_f);
 }
-template <class T> RL_INLINE T log10_near(T x) {
-  auto [k, f, log_f] = log_split_near(x);
+template <class T> RL_INLINE T log10_reduced(T x) {
+  auto [k, f, log_f] = log_split_reduced(x);
   return log10_of(k, f, log_f);
 }
-template <class T> RL_INLINE bool log_is_near(T x) { return (x >= std::numeric_limits<T>::min()) & (x < kInf<T>); }
+template <class T> RL_INLINE bool log_in_range(T x) { return (x >= std::numeric_limits<T>::min()) & (x < kInf<T>); }
 
 }  // namespace rl::RL_ISA

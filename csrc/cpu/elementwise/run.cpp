@@ -24,7 +24,7 @@ const LoopTable& table() {
     put_special(t);
     put_gamma(t);
     put_activation(t);
-    put_wide(t);
+    put_avx512(t);
     return &t;
   }();
   return *filled;
@@ -179,22 +179,22 @@ void run_tiled(Loop loop, Shape& s, int d, char* const* data, const LoopParams& 
   run_shape(loop, t, at, params, cost);
 }
 
-// Operands that are contiguous along dimension d, and jump a line or more along the inner one, are turned in small
+// Operands that are contiguous along dimension d, and jump a line or more along the inner one, are transposed in small
 // squares: each line and page of theirs is touched once per square instead of once per element.
 constexpr int64_t kSquareInner = 64, kSquareOuter = 16, kSquare = kSquareInner * kSquareOuter;
 
-template <class T> void turn(T* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer) {
+template <class T> void transpose(T* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer) {
   transpose_tile<T>(reinterpret_cast<char*>(to), kSquareInner * sizeof(T), from, inner_stride, outer, inner);
 }
-void turn_item(char* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer, int64_t itemsize) {
+void transpose_item(char* to, const char* from, int64_t inner_stride, int64_t inner, int64_t outer, int64_t itemsize) {
   switch (itemsize) {
-    case 1: return turn(reinterpret_cast<uint8_t*>(to), from, inner_stride, inner, outer);
-    case 2: return turn(reinterpret_cast<uint16_t*>(to), from, inner_stride, inner, outer);
-    case 4: return turn(reinterpret_cast<uint32_t*>(to), from, inner_stride, inner, outer);
-    default: return turn(reinterpret_cast<uint64_t*>(to), from, inner_stride, inner, outer);
+    case 1: return transpose(reinterpret_cast<uint8_t*>(to), from, inner_stride, inner, outer);
+    case 2: return transpose(reinterpret_cast<uint16_t*>(to), from, inner_stride, inner, outer);
+    case 4: return transpose(reinterpret_cast<uint32_t*>(to), from, inner_stride, inner, outer);
+    default: return transpose(reinterpret_cast<uint64_t*>(to), from, inner_stride, inner, outer);
   }
 }
-bool turned(const Shape& s, int k, int d, int64_t itemsize) {
+bool transposed(const Shape& s, int k, int d, int64_t itemsize) {
   return k > 0 && itemsize <= 8 && s.strides[k][d] == itemsize && s.strides[k][s.ndim - 1] >= 64;
 }
 void run_squares(Loop loop, const Shape& s, int d, char* const* data, const int64_t* itemsizes,
@@ -223,8 +223,8 @@ void run_squares(Loop loop, const Shape& s, int d, char* const* data, const int6
         }
         steps[k] = s.strides[k][inner];
         jumps[k] = s.strides[k][d];
-        if (!turned(s, k, d, itemsizes[k])) continue;
-        turn_item(buffer[k - 1], at[k], steps[k], ni, nj, itemsizes[k]);
+        if (!transposed(s, k, d, itemsizes[k])) continue;
+        transpose_item(buffer[k - 1], at[k], steps[k], ni, nj, itemsizes[k]);
         at[k] = buffer[k - 1];
         steps[k] = itemsizes[k];
         jumps[k] = kSquareInner * itemsizes[k];
@@ -273,7 +273,7 @@ template <class T> void copy_items(char* to, const char* from, int64_t stride, i
   }
   for (int64_t i = 0; i < n; ++i, from += stride) out[i] = *reinterpret_cast<const T*>(from);
 }
-// `rows` rows of n elements, a jump apart, to one place.
+// `rows` rows of n elements, `jump` bytes from each other, packed.
 void copy_rows(char* to, const char* from, int64_t rows, int64_t jump, int64_t n, int64_t stride, int64_t size) {
   if (stride == size) return copy_byte_rows(to, n * size, from, jump, rows, n * size);
   for (int64_t r = 0; r < rows; ++r, to += n * size, from += jump) {
@@ -392,7 +392,7 @@ void run(Loop loop, const View* operands, int count, const LoopParams& params, i
     for (int k = 1; k < count; ++k) {
       if (s.strides[k][inner] < 64) continue;
       for (int d = 0; d < inner && count <= 4; ++d) {
-        if (turned(s, k, d, steps[k])) return run_squares(loop, s, d, data, steps, params, cost);
+        if (transposed(s, k, d, steps[k])) return run_squares(loop, s, d, data, steps, params, cost);
       }
       for (int d = 0; d < inner; ++d) {
         if (s.strides[k][d] > 0 && s.strides[k][d] < 64 && s.sizes[d] >= 8) {

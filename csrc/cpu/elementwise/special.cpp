@@ -16,14 +16,14 @@ template <double (*F)(double)> void function1(LoopTable& t, Pointwise op) {
 }
 // Functions without branches, which loops make vectors of: twice as many floats as doubles, whose waits overlap.
 template <double (*F)(double)> void vectors1(LoopTable& t, Pointwise op) {
-  unary_wide<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
+  unary_avx512<[](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); }>(t, op);
 }
-// A vector loop for float and the half types, the exact function for double.
+// A vector loop for float and the reduced-precision types, the exact function for double.
 template <auto F> void float_function(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float32) = &loop1<F, float>;
   put_half<&loop1<F, float>, 1, true>(t, op);
-#ifdef RL_HAS_WIDE
-  if (!has_wide()) return;
+#ifdef RL_HAS_AVX512
+  if (!has_avx512()) return;
   t.at(op, DType::Float32) = &loop1<F, float, true>;
   put_half<&loop1<F, float, true>, 1, true>(t, op);
 #endif
@@ -47,20 +47,20 @@ void put_special(LoopTable& t) {
   using enum Pointwise;
   patched_floats<[](auto x, auto) { return abs_(x) < kTrigLimit<decltype(x)> / 4; }, [](auto x) { return sinc(x); },
                  [](auto x) { return sinc_far(x); }>(t, Sinc);
-  unary_wide<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
+  unary_avx512<[](auto x, const auto& p) { return logit(x, p.d0); }>(t, Logit);
   unary<[](auto x) { return special::erfinv(x); }, double>(t, Erfinv);
   float_function<[](auto x) { return special::erfinv_float(x); }>(t, Erfinv);
-  guarded_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
-                 [](auto x) { return static_cast<decltype(x)>(special::trigamma_above(static_cast<double>(x))); },
-                 [](auto x) { return special::trigamma(x); }>(t, Trigamma);
+  reduced_range_floats<[](auto x) { return (x > 0) & (x < kInf<decltype(x)>); },
+                       [](auto x) { return static_cast<decltype(x)>(special::trigamma_above(static_cast<double>(x))); },
+                       [](auto x) { return special::trigamma(x); }>(t, Trigamma);
   constexpr auto kI0 = [](auto x) { return static_cast<decltype(x)>(special::i0<decltype(x)>(x)); };
   constexpr auto kI1 = [](auto x) { return static_cast<decltype(x)>(special::i1<decltype(x)>(x)); };
-  unary_wide<kI0>(t, I0);
-  unary_wide<[](auto x) { return static_cast<decltype(x)>(special::i0e<decltype(x)>(x)); }>(t, I0e);
-  unary_wide<kI1>(t, I1);
-  unary_wide<[](auto x) { return static_cast<decltype(x)>(special::i1e<decltype(x)>(x)); }>(t, I1e);
-  unary_wide<kI0>(t, ModifiedBesselI0);
-  unary_wide<kI1>(t, ModifiedBesselI1);
+  unary_avx512<kI0>(t, I0);
+  unary_avx512<[](auto x) { return static_cast<decltype(x)>(special::i0e<decltype(x)>(x)); }>(t, I0e);
+  unary_avx512<kI1>(t, I1);
+  unary_avx512<[](auto x) { return static_cast<decltype(x)>(special::i1e<decltype(x)>(x)); }>(t, I1e);
+  unary_avx512<kI0>(t, ModifiedBesselI0);
+  unary_avx512<kI1>(t, ModifiedBesselI1);
   vectors1<special::k0>(t, ModifiedBesselK0);
   vectors1<special::k1>(t, ModifiedBesselK1);
   vectors1<special::k0e>(t, ScaledModifiedBesselK0);
@@ -69,7 +69,7 @@ void put_special(LoopTable& t) {
   function1<special::ndtri>(t, Ndtri);
   vectors1<special::log_ndtr>(t, LogNdtr);
   vectors1<special::erfcx>(t, Erfcx);
-  unary_wide<[](auto x) { return special::entr(x); }>(t, Entr);
+  unary_avx512<[](auto x) { return special::entr(x); }>(t, Entr);
 }
 
 }  // namespace rl::RL_ISA

@@ -55,11 +55,11 @@ template <class T> RL_INLINE double i1(double x) {
 // K at 0 is infinite, and undefined below.
 RL_INLINE double k0_scaled(double x) { return series(kK0Far, 1 / x, 0, 0.5) / sqrt_(x); }
 RL_INLINE double k1_scaled(double x) { return series(kK1Far, 1 / x, 0, 0.5) / sqrt_(x); }
-RL_INLINE double k0_near(double x) {
+RL_INLINE double k0_small(double x) {
   const double i = rl::RL_ISA::exp(x) * series(kI0Near, x, 0, 8);
   return series(kK0Near, x * x, 0, 4) - rl::RL_ISA::log(x * 0.5) * i;
 }
-RL_INLINE double k1_near(double x) {
+RL_INLINE double k1_small(double x) {
   const double i = rl::RL_ISA::exp(x) * x * series(kI1Near, x, 0, 8);
   return series(kK1Near, x * x, 0, 4) / x + rl::RL_ISA::log(x * 0.5) * i;
 }
@@ -69,20 +69,20 @@ RL_INLINE double k_edges(double x, double y) {
 }
 RL_INLINE double k0(double x) {
   const double low = at_most(x, 2), high = at_least(x, 2);
-  const double near = k0_near(low), far = rl::RL_ISA::exp(-high) * k0_scaled(high);
+  const double near = k0_small(low), far = rl::RL_ISA::exp(-high) * k0_scaled(high);
   return k_edges(x, x > 2 ? far : near);
 }
 RL_INLINE double k1(double x) {
   const double low = at_most(x, 2), high = at_least(x, 2);
-  const double near = k1_near(low), far = rl::RL_ISA::exp(-high) * k1_scaled(high);
+  const double near = k1_small(low), far = rl::RL_ISA::exp(-high) * k1_scaled(high);
   return k_edges(x, x > 2 ? far : near);
 }
 RL_INLINE double k0e(double x) {
-  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k0_near(low), far = k0_scaled(at_least(x, 2));
+  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k0_small(low), far = k0_scaled(at_least(x, 2));
   return k_edges(x, x > 2 ? far : near);
 }
 RL_INLINE double k1e(double x) {
-  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k1_near(low), far = k1_scaled(at_least(x, 2));
+  const double low = at_most(x, 2), near = rl::RL_ISA::exp(low) * k1_small(low), far = k1_scaled(at_least(x, 2));
   return k_edges(x, x > 2 ? far : near);
 }
 

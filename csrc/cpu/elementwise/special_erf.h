@@ -64,8 +64,8 @@ inline double ndtri(double p) {
   for (int i = 0; i < 4; ++i) {
     const double value = log_ndtr(x);
     // d log(ndtr) / dx = pdf / cdf
-    const double slope = std::exp(-0.5 * x * x - value) * 0.39894228040143267794;
-    x -= (value - target) / slope;
+    const double derivative = std::exp(-0.5 * x * x - value) * 0.39894228040143267794;
+    x -= (value - target) / derivative;
   }
   return p < 0.5 ? x : -x;
 }

@@ -47,9 +47,10 @@ template <class T> RL_INLINE double lgamma_above(double x) {
   const auto [k, f, log_f] = log_split(product);
   const double log = fma(k, F::kLn2Hi, f + fma(k, F::kLn2Lo, log_f));
   const double t = x >= 6.5 ? 0.0 : x - (n + 2), u = fma(t, 1 / 0.55, 0.05 / 0.55);
-  const double slope = kShort ? poly(u, kGammaNearShort) : poly(u, kGammaNear);
+  const double derivative = kShort ? poly(u, kGammaNearShort) : poly(u, kGammaNear);
   // Below 1.414 the logarithm is f and little more, and f = t around 1.
-  const double low = fma(t, slope, -f) - fma(k, F::kLn2Hi, fma(k, F::kLn2Lo, log_f)), high = fma(t, slope, log);
+  const double low = fma(t, derivative, -f) - fma(k, F::kLn2Hi, fma(k, F::kLn2Lo, log_f)),
+               high = fma(t, derivative, log);
   const double r = 1 / x, z = fma(r * r, 2 * 6.5 * 6.5, -1.0),
                series = kShort ? poly(z, kStirlingShort) : poly(z, kStirling);
   const double wide = fma(x - 0.5, log - 1, fma(series, r, 0.91893853320467274178 - 0.5));
@@ -104,7 +105,7 @@ RL_INLINE double digamma_any(double x) {
   const double any = mirrored ? pole : y;
   return x == 0 ? -with_sign(kInf<double>, x) : any;
 }
-// The slope of digamma for positive finite x: 1/x^2 + 1/(x + 1)^2 + ... as one fraction, then the series.
+// The derivative of digamma for positive finite x: 1/x^2 + 1/(x + 1)^2 + ... as one fraction, then the series.
 RL_INLINE double trigamma_above(double x) {
   double top = 0, bottom = 1;
 #pragma GCC unroll 10
@@ -192,7 +193,7 @@ template <class T> RL_INLINE double power(double x, double y) {
   return rl::RL_ISA::exp(y * rl::RL_ISA::log(x));
 }
 // The same without branches, for x > 1 that are not huge and q > 0; to the precision of T.
-template <class T> RL_INLINE double zeta_near(double x, double q) {
+template <class T> RL_INLINE double zeta_small(double x, double q) {
   constexpr int kTerms = sizeof(T) == 4 ? 7 : 12;
   double sum = 0, b = 0;
 #pragma GCC unroll 1

@@ -38,17 +38,17 @@ void put_round(LoopTable& t) {
 void put_trig(LoopTable& t) {
   using enum Pointwise;
   constexpr auto kNear = [](auto x) { return abs_(x) <= kTrigLimit<decltype(x)>; };
-  guarded_floats<kNear, [](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
-  guarded_floats<kNear, [](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
-  guarded_floats<kNear, [](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
-  unary_wide<[](auto x) { return asin(x); }>(t, Asin);
-  unary_wide<[](auto x) { return acos(x); }>(t, Acos);
-  unary_wide<[](auto x) { return atan(x); }>(t, Atan);
-  binary_wide<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
-  unary_wide<[](auto x) { return erf(x); }>(t, Erf);
+  reduced_range_floats<kNear, [](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
+  reduced_range_floats<kNear, [](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
+  reduced_range_floats<kNear, [](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
+  unary_avx512<[](auto x) { return asin(x); }>(t, Asin);
+  unary_avx512<[](auto x) { return acos(x); }>(t, Acos);
+  unary_avx512<[](auto x) { return atan(x); }>(t, Atan);
+  binary_avx512<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
+  unary_avx512<[](auto x) { return erf(x); }>(t, Erf);
   unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
 #if defined(__AVX2__) && !defined(__AVX512F__)
-  if (has_wide()) t.at(Erfc, DType::Float32) = &loop1<[](auto x) { return erfc(x); }, float, true>;
+  if (has_avx512()) t.at(Erfc, DType::Float32) = &loop1<[](auto x) { return erfc(x); }, float, true>;
 #endif
   unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
   put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);

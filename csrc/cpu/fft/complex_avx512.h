@@ -54,15 +54,15 @@ inline Pairs<double> plus_times(Pairs<double> a, double s, Pairs<double> b) {
 }
 
 // a (re + i im), each part of the factor given twice
-inline Pairs<float> turned(Pairs<float> a, Pairs<float> re, Pairs<float> im) {
+inline Pairs<float> multiplied(Pairs<float> a, Pairs<float> re, Pairs<float> im) {
   return {_mm512_fmaddsub_ps(a.v, re.v, swapped(a).v * im.v)};
 }
-inline Pairs<double> turned(Pairs<double> a, Pairs<double> re, Pairs<double> im) {
+inline Pairs<double> multiplied(Pairs<double> a, Pairs<double> re, Pairs<double> im) {
   return {_mm512_fmaddsub_pd(a.v, re.v, swapped(a).v * im.v)};
 }
 template <class T> inline Pairs<T> all(T x) { return {typename Pairs<T>::Register{} + x}; }
 
-// The first `count` numbers of a place in memory; the others read as zero and are not written.
+// The first `count` elements in memory; the others read as zero and are not written.
 struct First {
   uint32_t bits;
   explicit First(int64_t parts) : bits(parts >= 32 ? ~0u : parts <= 0 ? 0u : (1u << parts) - 1) {}
@@ -80,7 +80,7 @@ template <class T> inline Pairs<T> load(const T* p) {
 }
 template <class T> inline void store(T* p, Pairs<T> x) { __builtin_memcpy(p, &x, sizeof x); }
 
-// The numbers at p, p - 1, .. of pairs, `count` of them, or as many as there is room for; the others are zero.
+// The elements at p, p - 1, .. of pairs, `count` of them, or as many as there is room for; the others are zero.
 inline Pairs<float> load_back(const float* p, int64_t count) {
   const uint32_t bits = count >= 8 ? 0xffffu : ~0u << (16 - 2 * count);
   const __m512 x = _mm512_maskz_loadu_ps(static_cast<__mmask16>(bits), p - 14);
@@ -98,8 +98,8 @@ inline Pairs<float> imag_parts(Pairs<float> a) { return {_mm512_movehdup_ps(a.v)
 inline Pairs<double> real_parts(Pairs<double> a) { return {_mm512_movedup_pd(a.v)}; }
 inline Pairs<double> imag_parts(Pairs<double> a) { return {_mm512_permute_pd(a.v, 0xff)}; }
 
-// Four registers as a matrix of quarters, turned.
-template <class T> inline void turn_quarters(Pairs<T>* r) {
+// Four registers as a matrix of quarters, transposed.
+template <class T> inline void transpose_quarters(Pairs<T>* r) {
   auto a = reinterpret_cast<__m512d>(r[0].v), b = reinterpret_cast<__m512d>(r[1].v);
   auto c = reinterpret_cast<__m512d>(r[2].v), d = reinterpret_cast<__m512d>(r[3].v);
   const __m512d ab = _mm512_shuffle_f64x2(a, b, 0x44), cd = _mm512_shuffle_f64x2(c, d, 0x44);
@@ -111,15 +111,15 @@ template <class T> inline void turn_quarters(Pairs<T>* r) {
   r[3].v = reinterpret_cast<V>(_mm512_shuffle_f64x2(ab2, cd2, 0xdd));
 }
 // Two registers as a matrix of halves.
-template <class T> inline void turn_halves(Pairs<T>* r) {
+template <class T> inline void transpose_halves(Pairs<T>* r) {
   auto a = reinterpret_cast<__m512d>(r[0].v), b = reinterpret_cast<__m512d>(r[1].v);
   using V = typename Pairs<T>::Register;
   r[0].v = reinterpret_cast<V>(_mm512_shuffle_f64x2(a, b, 0x44));
   r[1].v = reinterpret_cast<V>(_mm512_shuffle_f64x2(a, b, 0xee));
 }
 // W registers as a matrix of complex numbers.
-inline void turn(Pairs<double>* r) { turn_quarters(r); }
-inline void turn(Pairs<float>* r) {
+inline void transpose(Pairs<double>* r) { transpose_quarters(r); }
+inline void transpose(Pairs<float>* r) {
   Pairs<float> t[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
@@ -127,8 +127,8 @@ inline void turn(Pairs<float>* r) {
     t[i].v = reinterpret_cast<__m512>(_mm512_unpacklo_pd(a, b));
     t[4 + i].v = reinterpret_cast<__m512>(_mm512_unpackhi_pd(a, b));
   }
-  turn_quarters(t);
-  turn_quarters(t + 4);
+  transpose_quarters(t);
+  transpose_quarters(t + 4);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) r[2 * i] = t[i], r[2 * i + 1] = t[4 + i];
 }
@@ -172,8 +172,8 @@ template <int N, class T> [[gnu::always_inline]] inline void transform(Pairs<T>*
         const int k = u * b;
         t[u * B + b] = k == 0       ? column[u]
                        : 4 * k == N ? minus_i(column[u])
-                                    : turned(column[u], all(static_cast<T>(kUnitRoots<N>.re[k])),
-                                             all(static_cast<T>(kUnitRoots<N>.im[k])));
+                                    : multiplied(column[u], all(static_cast<T>(kUnitRoots<N>.re[k])),
+                                                 all(static_cast<T>(kUnitRoots<N>.im[k])));
       }
     }
 #pragma GCC unroll 8

@@ -1,4 +1,4 @@
-// Fourier transforms of any dimensions: one pass over lines per dimension.
+// Fourier transforms of any dimensions: one pass over signals per dimension.
 #include "backend/fft.h"
 
 #include "cpu/fft/complex.h"
@@ -27,8 +27,8 @@ template <class F> void visit_real(DType t, F f) {
 template <class T> void fill_mirrored(const View& out, const int* dims, int ndims) {
   const int last = dims[ndims - 1];
   const int64_t n = out.sizes[last], step = out.strides[last];
-  bool turned[kMaxDims] = {};
-  for (int i = 0; i + 1 < ndims; ++i) turned[dims[i]] = true;
+  bool flipped[kMaxDims] = {};
+  for (int i = 0; i + 1 < ndims; ++i) flipped[dims[i]] = true;
   auto* data = out.as<std::complex<T>>();
   parallel_for(0, out.numel() / n, std::max<int64_t>(1, 16384 / n), [&](int64_t first, int64_t end) {
     int64_t index[kMaxDims], rest = first;
@@ -36,11 +36,11 @@ template <class T> void fill_mirrored(const View& out, const int* dims, int ndim
       index[d] = d == last ? 0 : rest % out.sizes[d];
       if (d != last) rest /= out.sizes[d];
     }
-    for (int64_t line = first; line < end; ++line) {
+    for (int64_t signal = first; signal < end; ++signal) {
       int64_t to = 0, from = 0;
       for (int d = 0; d < out.ndim; ++d) {
         to += index[d] * out.strides[d];
-        from += (turned[d] && index[d] ? out.sizes[d] - index[d] : index[d]) * out.strides[d];
+        from += (flipped[d] && index[d] ? out.sizes[d] - index[d] : index[d]) * out.strides[d];
       }
       for (int d = out.ndim - 1; d >= 0; --d) {
         if (d == last) continue;

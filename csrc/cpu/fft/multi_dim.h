@@ -9,8 +9,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-// body(out, in) for parts of both, cut along dimensions outside of those that are transformed. Lines are whole, so that
-// no result depends on how they are cut.
+// body(out, in) for parts of both, cut along dimensions outside of those that are transformed. Signals are whole, so
+// that no result depends on how they are cut.
 template <class F> void for_parts(const View& out, const View& in, const int* dims, int ndims, F body) {
   bool transformed[kMaxDims] = {};
   int64_t widest = 0;
@@ -23,8 +23,8 @@ template <class F> void for_parts(const View& out, const View& in, const int* di
     cut[at] = d;
   }
   const int64_t total = std::max(out.numel(), in.numel());
-  constexpr int64_t most = 2048;             // numbers of a part, where one image has fewer: they fit the first cache
-  int64_t left = total, parts = 1, run = 1;  // numbers in one index of the cut dimensions, `run` of the last together
+  constexpr int64_t most = 2048;             // elements of a part, where one image has fewer: they fit the first cache
+  int64_t left = total, parts = 1, run = 1;  // elements in one index of the cut dimensions, `run` of the last together
   int used = 0;
   while (used < count && left > most) {
     const int64_t size = out.sizes[cut[used++]];
@@ -32,7 +32,7 @@ template <class F> void for_parts(const View& out, const View& in, const int* di
     run = std::clamp<int64_t>(most / std::max<int64_t>(left, 1), 1, size);
     parts *= (size + run - 1) / run;
   }
-  constexpr int64_t kCached = 131072;  // numbers of a part that stay in the second cache
+  constexpr int64_t kCached = 131072;  // elements of a part that stay in the second cache
   if (ndims == 1 || parts < 2 * num_threads() || left > kCached) return body(out, in);
   parallel_for(0, parts, 1, [&](int64_t part, int64_t end) {
     for (; part < end; ++part) {

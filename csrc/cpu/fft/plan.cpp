@@ -35,7 +35,7 @@ class Roots {
     uint64_t steps = left ? 2 * n_ - 4 * k : 4 * k;
     const bool swap = 2 * steps > n_;
     if (swap) steps = n_ - steps;
-    Long r = coarse_.empty() ? computed(steps) : turned(coarse_[steps / kFine], fine_[steps % kFine]);
+    Long r = coarse_.empty() ? computed(steps) : multiplied(coarse_[steps / kFine], fine_[steps % kFine]);
     if (swap) std::swap(r.re, r.im);
     const double re = static_cast<double>(r.re), im = static_cast<double>(r.im);
     return {left ? -re : re, lower ? -im : im};
@@ -51,7 +51,9 @@ class Roots {
         1.57079632679489661923132169163975144L * static_cast<long double>(steps) / static_cast<long double>(n_);
     return {cosl(angle), sinl(angle)};
   }
-  static Long turned(const Long& a, const Long& b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+  static Long multiplied(const Long& a, const Long& b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
   uint64_t n_;
   std::vector<Long> coarse_, fine_;
 };
@@ -60,8 +62,8 @@ constexpr int kLargestRadix = fft::kMostOdd;
 
 std::vector<int> factors(int64_t n) {
   std::vector<int> result;
-  // Few long stages read and write less; the butterfly of 8 needs the 32 registers that wide processors have.
-  while (has_wide() && n % 8 == 0 && n % 32 != 16) result.push_back(8), n /= 8;
+  // Few long stages read and write less; the butterfly of 8 needs the 32 registers that AVX-512 processors have.
+  while (has_avx512() && n % 8 == 0 && n % 32 != 16) result.push_back(8), n /= 8;
   while (n % 4 == 0) result.push_back(4), n /= 4;
   if (n % 2 == 0) result.push_back(2), n /= 2;
   for (int r = 3; r <= kLargestRadix; r += 2)
@@ -70,7 +72,7 @@ std::vector<int> factors(int64_t n) {
   return result;
 }
 
-// The length from `least` on that transforms fastest, of the small radices: passes over the line, by what they cost.
+// The length from `least` on that transforms fastest, of the small radices: passes over the signal, by what they cost.
 int64_t quick_length(int64_t least) {
   int64_t best = 0;
   double lowest = 0;
@@ -145,8 +147,8 @@ int64_t middle_divisor(int64_t n) {
   return best >= 32 && n / best <= 16 * best ? best : 1;
 }
 
-// whole: a plan for lines themselves, which may become two transforms if they are long; not for parts of another plan.
-// half: it may also be half of real ones.
+// whole: a plan for signals themselves, which may become two transforms if they are long; not for parts of another
+// plan. half: it may also be half of real ones.
 template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole = false, bool half = false);
 
 template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
@@ -161,28 +163,29 @@ template <class T> void make_long(FftPlan<T>& plan, int64_t rows) {
   };
   for (int64_t k = 0; k < n; k += Plan::kFine) plan.coarse.push_back(conjugate(k));
   for (int64_t k = 0; k < Plan::kFine; ++k) plan.fine.push_back(conjugate(k));
-  plan.side_turns.resize(static_cast<size_t>(rows * 2 * Plan::kSide));
+  plan.side_twiddles.resize(static_cast<size_t>(rows * 2 * Plan::kSide));
   for (int64_t k = 0; k < rows; ++k)
     for (int64_t l = 0; l < Plan::kSide; ++l) {
-      Root r = plan.turn(k * l % n);
-      plan.side_turns[static_cast<size_t>((2 * k) * Plan::kSide + l)] = static_cast<T>(r.re);
-      plan.side_turns[static_cast<size_t>((2 * k + 1) * Plan::kSide + l)] = static_cast<T>(r.im);
+      Root r = plan.twiddle(k * l % n);
+      plan.side_twiddles[static_cast<size_t>((2 * k) * Plan::kSide + l)] = static_cast<T>(r.re);
+      plan.side_twiddles[static_cast<size_t>((2 * k + 1) * Plan::kSide + l)] = static_cast<T>(r.im);
     }
 }
 
-// turns: those of twice the length
-template <class T> void make_short(cpu::FftShort<T>& few, const Roots& turns) {
-  const int64_t n = few.n;
-  few.turns.resize(4 * static_cast<size_t>(n));
+// twiddle factors: those of twice the length
+template <class T> void make_short(cpu::FftShort<T>& short_plan, const Roots& roots) {
+  const int64_t n = short_plan.n;
+  short_plan.twiddles.resize(4 * static_cast<size_t>(n));
   for (int64_t at = 0; at < n; ++at) {
-    const Root r = turns(2 * static_cast<uint64_t>(few.outer * (at / few.second) * (at % few.second)));
-    T *re = &few.turns[2 * at], *im = re + 2 * n;
+    const Root r =
+        roots(2 * static_cast<uint64_t>(short_plan.outer * (at / short_plan.second) * (at % short_plan.second)));
+    T *re = &short_plan.twiddles[2 * at], *im = re + 2 * n;
     re[0] = re[1] = static_cast<T>(r.re);
     im[0] = im[1] = static_cast<T>(-r.im);
   }
-  if (few.outer == 1) return;
-  for (int64_t at = 0; at < few.length(); ++at)
-    push_root(few.outer_turns, turns, 2 * static_cast<uint64_t>(at / n * (at % n)));
+  if (short_plan.outer == 1) return;
+  for (int64_t at = 0; at < short_plan.length(); ++at)
+    push_root(short_plan.outer_twiddles, roots, 2 * static_cast<uint64_t>(at / n * (at % n)));
 }
 
 template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, bool half) {
@@ -190,10 +193,10 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
   plan->n = n;
   plan->radices = factors(n);
   if (n == 1) plan->radices.clear();
-  const Roots turns(2 * static_cast<uint64_t>(n));
+  const Roots roots(2 * static_cast<uint64_t>(n));
   if (half)
-    for (int64_t k = 0; k <= n; ++k) push_root(plan->half_turns, turns, k);
-  if (whole && has_wide() && cpu::fft_short_shape(plan->few, n)) make_short(plan->few, turns);
+    for (int64_t k = 0; k <= n; ++k) push_root(plan->half_twiddles, roots, k);
+  if (whole && has_avx512() && cpu::fft_short_shape(plan->short_plan, n)) make_short(plan->short_plan, roots);
   if (whole && n >= FftPlan<T>::kLong) {
     const int64_t rows = plan->radices.empty() ? middle_divisor(n) : middle_factor(n, plan->radices);
     if (rows > 1) {
@@ -205,9 +208,9 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
   for (int r : plan->radices) {
     int64_t m = left / r;
     for (int64_t p = 0; p < m; ++p)
-      for (int u = 1; u < r; ++u) push_root(plan->twiddles, turns, static_cast<uint64_t>(2 * (n / left) * p) * u);
+      for (int u = 1; u < r; ++u) push_root(plan->twiddles, roots, static_cast<uint64_t>(2 * (n / left) * p) * u);
     if (r > 7)
-      for (int k = 0; k < r; ++k) push_root(plan->roots, turns, 2 * static_cast<uint64_t>(n / r) * k);
+      for (int k = 0; k < r; ++k) push_root(plan->roots, roots, 2 * static_cast<uint64_t>(n / r) * k);
     left = m;
   }
   if (plan->radices.empty() && n > 1) {
@@ -216,12 +219,12 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
     auto square = [&](int64_t k) {
       return static_cast<uint64_t>(static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k) % (2 * n));
     };
-    for (int64_t k = 0; k < n; ++k) push_root(plan->chirp_factor, turns, square(k));
+    for (int64_t k = 0; k < n; ++k) push_root(plan->chirp_factor, roots, square(k));
     // The spectrum of the conjugate chirp, wrapped around, transformed once in double.
     auto exact = make_plan<double>(length);
     std::vector<double> x(2 * length, 0.0), y(2 * length);
     for (int64_t k = 0; k < n; ++k) {
-      const Root r = turns(square(k));
+      const Root r = roots(square(k));
       x[k] = r.re, x[length + k] = r.im;
       if (k) x[length - k] = r.re, x[2 * length - k] = r.im;
     }
@@ -236,8 +239,9 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
 }  // namespace
 
 template <class T> size_t FftPlan<T>::bytes() const {
-  return sizeof(T) * (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_turns.size() +
-                      side_turns.size() + few.turns.size() + few.outer_turns.size()) +
+  return sizeof(T) *
+             (twiddles.size() + roots.size() + chirp_factor.size() + chirp_spectrum.size() + half_twiddles.size() +
+              side_twiddles.size() + short_plan.twiddles.size() + short_plan.outer_twiddles.size()) +
          sizeof(Root) * (coarse.size() + fine.size()) + (first ? first->bytes() + second->bytes() : 0) +
          (chirp ? chirp->bytes() : 0);
 }
@@ -282,7 +286,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
   const T *w = twiddles.data(), *root = roots.data();
   for (int r : radices) {
     int64_t m = left / r;
-    if (r <= 8 && r != 6 && has_wide()) cpu::fft_stage(r, m, s, x, y, half, w);
+    if (r <= 8 && r != 6 && has_avx512()) cpu::fft_stage(r, m, s, x, y, half, w);
     else switch (r) {
         case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
         case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
@@ -290,7 +294,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
         case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
         case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
         default:
-          if (has_wide()) cpu::fft_stage_odd(r, m, s, x, y, half, w, root);
+          if (has_avx512()) cpu::fft_stage_odd(r, m, s, x, y, half, w, root);
           else stage_any(r, m, s, x, x + half, y, y + half, w, root);
           root += 2 * r;
       }

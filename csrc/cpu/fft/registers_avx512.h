@@ -1,4 +1,4 @@
-// Transforms of registers that hold one number of each of several lines. Included after a target pragma, by the
+// Transforms of registers that hold one number of each of several signals. Included after a target pragma, by the
 // AVX-512 files alone.
 #pragma once
 #include "cpu/fft/complex_avx512.h"
@@ -38,7 +38,7 @@ template <class T> struct Ends {
 constexpr int kMost = 16;
 constexpr bool is_one(int n) { return n >= 2 && n <= kMost && n != 11 && n != 13; }
 
-// `times` transforms of length N of registers that are `step` apart, the next ones `next` on; distances in numbers T.
+// `times` transforms of length N of registers with stride `step`, the next ones `next` on; distances in scalars T.
 template <class T> struct Work {
   const T* in;
   int64_t in_step, in_next;
@@ -47,27 +47,27 @@ template <class T> struct Work {
   int64_t times, n;
   First part;
   Ends<T> ends;
-  const T* turns;
+  const T* twiddles;
 };
 
-// The first transforms of lines: their results, multiplied by turns, go to memory of our own.
+// The first transforms of signals: their results, multiplied by twiddle factors, go to memory of our own.
 template <int N, class T> [[gnu::flatten]] void columns(const Work<T>& w) {
   for (int64_t i = 0; i < w.times; ++i) {
     const T* in = w.in + i * w.in_next;
     T* out = w.out + i * w.out_next;
-    const T *re = w.turns + 2 * i, *im = re + 2 * w.n;
+    const T *re = w.twiddles + 2 * i, *im = re + 2 * w.n;
     Pairs<T> v[N];
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) v[t] = fft::load(in + t * w.in_step, w.part);
     w.ends.template enter<N>(v);
-    // Lines are often far apart, which no processor foresees: those of the next register.
+    // Signals are often far from each other in memory, which no processor foresees: those of the next register.
 #pragma GCC unroll 16
     for (int t = 0; t < N; ++t) __builtin_prefetch(in + t * w.in_step + 2 * Pairs<T>::W);
     fft::transform<N>(v);
     fft::store(out, v[0]);
 #pragma GCC unroll 16
     for (int u = 1; u < N; ++u)
-      fft::store(out + u * w.out_step, turned(v[u], fft::all(re[2 * w.times * u]), fft::all(im[2 * w.times * u])));
+      fft::store(out + u * w.out_step, multiplied(v[u], fft::all(re[2 * w.times * u]), fft::all(im[2 * w.times * u])));
   }
 }
 // The last ones, or only ones.
@@ -111,7 +111,7 @@ template <class F> [[gnu::always_inline]] inline void with_length(int n, F f) {
   }
 }
 
-// Up to W lines side by side.
+// Up to W signals side by side.
 template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
                                      First part, const Ends<T>& ends) {
   const int a = plan.first, b = plan.second;
@@ -121,7 +121,7 @@ template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64
   }
   constexpr int64_t kRow = 2 * Pairs<T>::W;
   alignas(64) T middle[kMost * kMost * kRow];
-  const Work<T> first{in, b * in_step, in_step, middle, b * kRow, kRow, b, plan.n, part, ends, plan.turns.data()};
+  const Work<T> first{in, b * in_step, in_step, middle, b * kRow, kRow, b, plan.n, part, ends, plan.twiddles.data()};
   with_length(a, [&]<int N> { columns<N>(first); });
   const Work<T> last{middle, kRow, b * kRow, out, a * out_step, out_step, a, plan.n, part, ends.last(), nullptr};
   with_length(b, [&]<int N> { rows<N>(last); });

@@ -36,13 +36,13 @@ template <class T> bool fft_short_shape(FftShort<T>& plan, int64_t length) {
   return false;
 }
 
-template <class T> void fft_short_lines(const FftShort<T>& plan, const T* in, int64_t in_step, T* out, int64_t out_step,
-                                        int64_t count, bool forward, T scale) {
+template <class T> void fft_short_signals(const FftShort<T>& plan, const T* in, int64_t in_step, T* out,
+                                          int64_t out_step, int64_t count, bool forward, T scale) {
   const Ends<T> ends(forward, scale);
-  if (plan.outer == 1) return inner_lines(plan, in, in_step, out, out_step, count, ends);
+  if (plan.outer == 1) return inner_signals(plan, in, in_step, out, out_step, count, ends);
   for (int64_t i = 0; i < count; ++i) {
-    if (plan.outer == 8) outer_line<8>(plan, in + i * in_step, out + i * out_step, ends);
-    else outer_line<16>(plan, in + i * in_step, out + i * out_step, ends);
+    if (plan.outer == 8) outer_signal<8>(plan, in + i * in_step, out + i * out_step, ends);
+    else outer_signal<16>(plan, in + i * in_step, out + i * out_step, ends);
   }
 }
 
@@ -57,8 +57,9 @@ template <class T> void fft_short_rows(const FftShort<T>& plan, const T* in, int
 
 template bool fft_short_shape(FftShort<float>&, int64_t);
 template bool fft_short_shape(FftShort<double>&, int64_t);
-template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
-template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+template void fft_short_signals(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_signals(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool,
+                                double);
 template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
 template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
 
@@ -67,12 +68,13 @@ template void fft_short_rows(const FftShort<double>&, const double*, int64_t, do
 #else
 namespace rl::cpu {
 template <class T> bool fft_short_shape(FftShort<T>&, int64_t) { return false; }
-template <class T> void fft_short_lines(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
+template <class T> void fft_short_signals(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
 template bool fft_short_shape(FftShort<float>&, int64_t);
 template bool fft_short_shape(FftShort<double>&, int64_t);
-template void fft_short_lines(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
-template void fft_short_lines(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
+template void fft_short_signals(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
+template void fft_short_signals(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool,
+                                double);
 template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
 template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
 }  // namespace rl::cpu

@@ -12,7 +12,7 @@ template <class T> struct Cx {
 template <class T> inline Cx<T> operator+(Cx<T> a, Cx<T> b) { return {a.re + b.re, a.im + b.im}; }
 template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.re, a.im - b.im}; }
 template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
-// One number and a vector of them are rounded alike, so that a line's result does not depend on its place.
+// One number and a vector of them are rounded alike, so that a signal's result does not depend on its index.
 template <class V, class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
   return {V::mul_add(a.re, wr, -(a.im * wi)), V::mul_add(a.re, wi, a.im * wr)};
 }
@@ -75,10 +75,10 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
   }
 }
 
-// V says how several numbers, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting
-// transform: lines of length n = R * m, s numbers side by side, of them those from q0 to q1. kTurns: the results are
+// V says how several elements, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting
+// transform: signals of length n = R * m, s elements side by side, of them those from q0 to q1. kTurns: the results are
 // multiplied by roots of unity; the last stage has none.
-template <int R, bool kTurns, class V, class T>
+template <int R, bool kTwiddles, class V, class T>
 [[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
   using X = typename V::type;
@@ -93,7 +93,7 @@ template <int R, bool kTurns, class V, class T>
       V::store(br + q, v[0].re), V::store(bi + q, v[0].im);
 #pragma GCC unroll 8
       for (int u = 1; u < R; ++u) {
-        Cx<X> z = kTurns ? mul<V>(v[u], X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]) : v[u];
+        Cx<X> z = kTwiddles ? mul<V>(v[u], X{} + wp[2 * u - 2], X{} + wp[2 * u - 1]) : v[u];
         V::store(br + q + s * u, z.re), V::store(bi + q + s * u, z.im);
       }
     }
@@ -159,7 +159,7 @@ template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, 
   }
 }
 
-// A stage with vectors V of numbers T, and Rest for what is left of a row.
+// A stage with vectors V of scalars T, and Rest for what is left of a row.
 template <int R, class V, class Rest, class T> [[gnu::always_inline]] inline void stage_with(int64_t m, int64_t s,
                                                                                              const T* xr, const T* xi,
                                                                                              T* yr, T* yi, const T* w) {

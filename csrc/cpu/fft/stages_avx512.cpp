@@ -108,7 +108,7 @@ bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes
     __m512 r[kSide];
 #pragma GCC unroll 16
     for (int l = 0; l < kSide; ++l) r[l] = _mm512_maskz_loadu_ps(mask, p + from[l] + 2 * k);
-    turn(r);
+    transpose(r);
     float *a = re + k * kSide, *b = im + k * kSide;
     if (count == 8) {
 #pragma GCC unroll 8
@@ -124,7 +124,8 @@ bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes
 bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const float* re,
               const float* im, float scale) {
   if (lanes != kSide || !has_avx512()) return false;
-  // Lines are often a power of two apart, and then share few places of the first cache: each is written in long runs.
+  // Signals often have a power of two as stride, and then share few sets of the first cache: each is written in long
+  // runs.
   constexpr int64_t kRun = 64, kPitch = 2 * kRun + 16;
   alignas(64) float runs[kSide * kPitch];
   const __m512 by = _mm512_set1_ps(scale);
@@ -145,14 +146,14 @@ bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t
           r[2 * i + 1] = i < end - k ? _mm512_mul_ps(_mm512_loadu_ps(b + i * kSide), by) : by;
         }
       }
-      turn(r);
+      transpose(r);
 #pragma GCC unroll 16
       for (int l = 0; l < kSide; ++l) _mm512_store_ps(runs + l * kPitch + 2 * k, r[l]);
     }
     for (int64_t l = 0; l < count; ++l) {
-      float* line = p + to[l] + 2 * k0;
+      float* signal = p + to[l] + 2 * k0;
       for (int64_t i = 0; i < 2 * end; i += 16)
-        _mm512_mask_storeu_ps(line + i, first_of(2 * end - i), _mm512_load_ps(runs + l * kPitch + i));
+        _mm512_mask_storeu_ps(signal + i, first_of(2 * end - i), _mm512_load_ps(runs + l * kPitch + i));
     }
   }
   return true;
@@ -184,7 +185,7 @@ bool fft_join_rows(float* p, int64_t stride, int64_t n, int64_t lanes, int64_t c
   return true;
 }
 
-// The same for eight lines of doubles.
+// The same for eight signals of doubles.
 namespace {
 
 constexpr int64_t kDoubles = 8;
@@ -193,7 +194,7 @@ inline __mmask8 first_doubles(int64_t count) {
   return static_cast<__mmask8>(count >= 8 ? 0xff : count <= 0 ? 0 : (1u << count) - 1);
 }
 // 8x8
-inline void turn(__m512d* r) {
+inline void transpose(__m512d* r) {
   __m512d t[8];
   for (int i = 0; i < 8; i += 2) {
     t[i] = _mm512_unpacklo_pd(r[i], r[i + 1]);
@@ -219,7 +220,7 @@ bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lane
     __m512d r[kDoubles];
 #pragma GCC unroll 8
     for (int l = 0; l < kDoubles; ++l) r[l] = _mm512_maskz_loadu_pd(mask, p + from[l] + 2 * k);
-    turn(r);
+    transpose(r);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       if (i >= count) break;
@@ -245,14 +246,14 @@ bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_
         r[2 * i] = i < end - k ? _mm512_mul_pd(_mm512_loadu_pd(a + i * kDoubles), by) : by;
         r[2 * i + 1] = i < end - k ? _mm512_mul_pd(_mm512_loadu_pd(b + i * kDoubles), by) : by;
       }
-      turn(r);
+      transpose(r);
 #pragma GCC unroll 8
       for (int l = 0; l < kDoubles; ++l) _mm512_store_pd(runs + l * kPitch + 2 * k, r[l]);
     }
     for (int64_t l = 0; l < count; ++l) {
-      double* line = p + to[l] + 2 * k0;
+      double* signal = p + to[l] + 2 * k0;
       for (int64_t i = 0; i < 2 * end; i += 8)
-        _mm512_mask_storeu_pd(line + i, first_doubles(2 * end - i), _mm512_load_pd(runs + l * kPitch + i));
+        _mm512_mask_storeu_pd(signal + i, first_doubles(2 * end - i), _mm512_load_pd(runs + l * kPitch + i));
     }
   }
   return true;
@@ -285,12 +286,13 @@ bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t 
 }
 
 // The formulas are those of fft.cpp, rounded alike.
-bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes, const float* turns) {
+bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes,
+                 const float* twiddles) {
   if (lanes != kSide || !has_avx512()) return false;
   const __m512 half = _mm512_set1_ps(0.5f);
   for (int64_t k = 0; k <= h; ++k) {
     const int64_t a = (k == h ? 0 : k) * kSide, b = (k == 0 ? 0 : h - k) * kSide;
-    const __m512 wr = _mm512_set1_ps(turns[2 * k]), wi = _mm512_set1_ps(turns[2 * k + 1]);
+    const __m512 wr = _mm512_set1_ps(twiddles[2 * k]), wi = _mm512_set1_ps(twiddles[2 * k + 1]);
     const __m512 ar = _mm512_loadu_ps(zr + a), ai = _mm512_loadu_ps(zi + a);
     const __m512 br = _mm512_loadu_ps(zr + b), bi = _mm512_loadu_ps(zi + b);
     const __m512 sr = (ar + br) * half, si = (ai - bi) * half, dr = (ar - br) * half, di = (ai + bi) * half;
@@ -300,11 +302,11 @@ bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t
   return true;
 }
 bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64_t h, int64_t lanes,
-                   const float* turns) {
+                   const float* twiddles) {
   if (lanes != kSide || !has_avx512()) return false;
   for (int64_t k = 0; k < h; ++k) {
     const int64_t a = k * kSide, b = (h - k) * kSide;
-    const __m512 wr = _mm512_set1_ps(turns[2 * k]), wi = _mm512_set1_ps(-turns[2 * k + 1]);
+    const __m512 wr = _mm512_set1_ps(twiddles[2 * k]), wi = _mm512_set1_ps(-twiddles[2 * k + 1]);
     const __m512 ar = _mm512_loadu_ps(xr + a), ai = _mm512_loadu_ps(xi + a);
     const __m512 br = _mm512_loadu_ps(xr + b), bi = _mm512_loadu_ps(xi + b);
     const __m512 sr = ar + br, si = ai - bi, dr = ar - br, di = ai + bi;

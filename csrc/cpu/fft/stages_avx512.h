@@ -4,8 +4,8 @@
 
 namespace rl::cpu {
 
-// A stage of radix r (2, 3, 4, 5, 7 or 8): lines of r * m numbers, s side by side; x and y hold re, then im `half`
-// after it. w are the turns of FftPlan::twiddles.
+// A stage of radix r (2, 3, 4, 5, 7 or 8): signals of r * m elements, s side by side; x and y hold re, then im `half`
+// after it. w are the twiddle factors of FftPlan::twiddles.
 void fft_stage(int r, int64_t m, int64_t s, const float* x, float* y, int64_t half, const float* w);
 void fft_stage(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w);
 
@@ -15,28 +15,29 @@ void fft_stage_odd(int r, int64_t m, int64_t s, const float* x, float* y, int64_
 void fft_stage_odd(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w,
                    const double* roots);
 
-// Sixteen lines of floats side by side, re and im apart. Each says whether it did what was asked: not without AVX-512.
-// Contiguous lines of pairs (re, im), which start at p + from[l], into rows and back, multiplied by `scale`.
+// Sixteen signals of floats side by side, re and im separate. Each says whether it did what was asked: not without
+// AVX-512. Contiguous signals of pairs (re, im), which start at p + from[l], into rows and back, multiplied by `scale`.
 bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes, float* re, float* im);
 // Of those written back only the first `count` are.
 bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const float* re,
               const float* im, float scale);
-// The same for neighbouring lines: `count` pairs (re, im) next to each other, then the next ones `stride` floats on;
+// The same for neighbouring signals: `count` pairs (re, im) next to each other, then the next ones `stride` floats on;
 // rows of `lanes`, with zeros from count on. Any number of lanes up to sixteen.
 bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, float* re, float* im);
 bool fft_join_rows(float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const float* re, const float* im,
                    float scale);
-// The same for eight lines of doubles.
+// The same for eight signals of doubles.
 bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lanes, double* re, double* im);
 bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const double* re,
               const double* im, double scale);
 bool fft_split_rows(const double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, double* re, double* im);
 bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const double* re,
                    const double* im, double scale);
-// Half spectra of real lines of length 2 h from the transforms z of their pairs, and back.
-bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes, const float* turns);
+// Half spectra of real signals of length 2 h from the transforms z of their pairs, and back.
+bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes,
+                 const float* twiddles);
 bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64_t h, int64_t lanes,
-                   const float* turns);
+                   const float* twiddles);
 // to[k] = the conjugate of from[-k], for complex numbers of floats
 bool fft_mirror(float* to, const float* from, int64_t count);
 

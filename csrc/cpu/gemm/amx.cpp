@@ -23,8 +23,8 @@ struct Block {
   int64_t i, rows, j, cols;
 };
 
-// sums = the block's product over len steps from p on, by a plain loop
-template <class S> void plain_product(const Gemm<float, S>& g, const Block& at, int64_t p, int64_t len, float* sums) {
+// sums = the block's GEMM over len steps from p on, by a plain loop
+template <class S> void plain_gemm(const Gemm<float, S>& g, const Block& at, int64_t p, int64_t len, float* sums) {
   for (int64_t r = 0; r < at.rows; ++r)
     for (int64_t q = 0; q < at.cols; ++q) {
       const S *x = g.a + (at.i + r) * g.ars + p * g.acs, *y = g.b + (at.j + q) * g.bcs + p * g.brs;
@@ -51,11 +51,10 @@ void put_block(const Gemm<float, S>& g, const Block& at, const float* sums, bool
 }
 
 template <int kParts>
-void block_product(const Block& at, int64_t steps, const uint32_t* a, const uint32_t* b, float* sums) {
+void block_gemm(const Block& at, int64_t steps, const uint32_t* a, const uint32_t* b, float* sums) {
   const bool two_rows = at.rows > kTile, two_cols = at.cols > kTile;
-  if (two_rows)
-    two_cols ? strips_product<kParts, 2, 2>(steps, a, b, sums) : strips_product<kParts, 2, 1>(steps, a, b, sums);
-  else two_cols ? strips_product<kParts, 1, 2>(steps, a, b, sums) : strips_product<kParts, 1, 1>(steps, a, b, sums);
+  if (two_rows) two_cols ? strips_gemm<kParts, 2, 2>(steps, a, b, sums) : strips_gemm<kParts, 2, 1>(steps, a, b, sums);
+  else two_cols ? strips_gemm<kParts, 1, 2>(steps, a, b, sums) : strips_gemm<kParts, 1, 1>(steps, a, b, sums);
 }
 
 // As sgemm_avx512.cpp: each tile packs what it reads for itself.
@@ -89,8 +88,8 @@ template <int kParts, class S> void run(const Gemm<float, S>& g) {
           for (int64_t i = i0, si = 0; i < i1; i += kBlock, ++si)
             for (int64_t j = group, sj = 0; j < end; j += kBlock, ++sj) {
               const Block at = {i, std::min(kBlock, i1 - i), j, std::min(kBlock, end - j)};
-              if (plain_left[si] || plain_right[sj]) plain_product(g, at, p, len, sums);
-              else block_product<kParts>(at, steps, left + si * strip, right + sj * strip, sums);
+              if (plain_left[si] || plain_right[sj]) plain_gemm(g, at, p, len, sums);
+              else block_gemm<kParts>(at, steps, left + si * strip, right + sj * strip, sums);
               put_block(g, at, sums, add, p == 0 ? bias : nullptr);
             }
         }
@@ -102,16 +101,16 @@ template <int kParts, class S> void run(const Gemm<float, S>& g) {
 }  // namespace
 
 // Smaller ones are packed for longer than they are multiplied.
-bool unit_pays(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_amx(); }
-void unit_gemm(const Gemm<float>& g, int parts) { parts == 1 ? run<1>(g) : run<2>(g); }
-void unit_gemm(const Gemm<float, bfloat16>& g) { run<1>(g); }
+bool amx_profitable(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_amx(); }
+void amx_gemm(const Gemm<float>& g, int parts) { parts == 1 ? run<1>(g) : run<2>(g); }
+void amx_gemm(const Gemm<float, bfloat16>& g) { run<1>(g); }
 
 }  // namespace rl::cpu
 #pragma GCC pop_options
 #else
 namespace rl::cpu {
-bool unit_pays(int64_t, int64_t, int64_t) { return false; }
-void unit_gemm(const Gemm<float>&, int) {}
-void unit_gemm(const Gemm<float, bfloat16>&) {}
+bool amx_profitable(int64_t, int64_t, int64_t) { return false; }
+void amx_gemm(const Gemm<float>&, int) {}
+void amx_gemm(const Gemm<float, bfloat16>&) {}
 }  // namespace rl::cpu
 #endif

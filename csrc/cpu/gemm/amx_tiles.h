@@ -1,13 +1,13 @@
-// Products on the processor's matrix unit (AMX), which multiplies bfloat16 numbers and sums in float.
+// GEMMs on AMX tiles, which multiply bfloat16 and accumulate in float.
 // Included after the target pragma of the files that compute with it.
 //
 // Note [Parts of a float]
-// A float is nearly the sum of two bfloat16 numbers of 8 bits each: x = x1 + x2, each the rest rounded to nearest. Of
-// the four products of x and y the unit takes x1 y1, x1 y2 and x2 y1: what is left out is below 2^-16 of |x y|. That is
-// what set_float32_matmul_precision("high") asks for; "medium" asks for x1 y1 alone, and products of bfloat16 numbers
-// are exact. The small products are summed first, apart from the large one, over a slice of the sum: so they add no
-// rounding of its size. Infinity has no second part, and the largest finite numbers round to infinity: strips with such
-// numbers are found while they are packed, and multiplied by plain loops.
+// A float is nearly the sum of two bfloat16 of 8 bits each: x = x1 + x2, each the rest rounded to nearest. Of
+// the four products of x and y AMX takes x1 y1, x1 y2 and x2 y1: what is left out is below 2^-16 of |x y|. That is
+// what set_float32_matmul_precision("high") asks for; "medium" asks for x1 y1 alone, and GEMMs of bfloat16
+// are exact. The small products are accumulated first, separately from the large one, over a slice of the sum: so they
+// add no rounding of its size. Infinity has no second part, and the largest finite values round to infinity: strips
+// with such values are found while they are packed, and multiplied by plain loops.
 #pragma once
 #include <immintrin.h>
 
@@ -20,10 +20,10 @@
 namespace rl::cpu {
 namespace {
 
-inline constexpr int kTile = 16;                          // rows or columns of a tile
-inline constexpr int kStep = 32;                          // of the sum, in one tile
-inline constexpr int64_t kTileWords = kTile * kStep / 2;  // a tile of pairs of bfloat16, in words of 32 bits
-inline constexpr int64_t kSlice = 512;                    // of the sum: what is summed apart
+inline constexpr int kTile = 16;                           // rows or columns of a tile
+inline constexpr int kStep = 32;                           // of the sum, in one tile
+inline constexpr int64_t kTileDwords = kTile * kStep / 2;  // a tile of pairs of bfloat16, in dwords of 32 bits
+inline constexpr int64_t kSlice = 512;                     // of the sum: what is accumulated separately
 
 // The unit's configuration, for as long as it is used: eight tiles of 16 rows of 64 bytes.
 class Tiling {
@@ -49,7 +49,7 @@ inline __m512 load_lanes(const bfloat16* from, __mmask16 mask) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
 }
 
-// parts[i] = the i-th parts of x0's lanes in the low halves of the words, of x1's in the high ones.
+// parts[i] = the i-th parts of x0's lanes in the low halves of the dwords, of x1's in the high ones.
 template <int kParts> void split(__m512 x0, __m512 x1, __m512i* parts) {
   alignas(64) static constexpr uint16_t kPairs[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -66,8 +66,10 @@ template <int kParts> void split(__m512 x0, __m512 x1, __m512i* parts) {
 // The largest sizes seen, lane by lane.
 class Largest {
  public:
-  void see(__m512 x) { size_ = _mm512_range_ps(size_, x, 0b0111); }  // the larger size of the two; a number before NaN
-  // Whether a number has no second part: infinities, and what would round to one. NaN has: its parts are NaN.
+  void see(__m512 x) {
+    size_ = _mm512_range_ps(size_, x, 0b0111);
+  }  // the larger size of the two; a finite value before NaN
+  // Whether a value has no second part: infinities, and what would round to one. NaN has: its parts are NaN.
   bool without_parts() const {
     return _mm512_cmp_ps_mask(size_, _mm512_castsi512_ps(_mm512_set1_epi32(0x7f7f8000)), _CMP_GE_OQ) != 0;
   }
@@ -77,12 +79,13 @@ class Largest {
 };
 
 // Packs `count` <= 16 lanes (rows of the left matrix, columns of the right one) by `len` <= 32 steps of the sum to one
-// tile a part, `apart` words apart; the rest of the tiles is zero. The source's rows are `step` apart: 16 lanes of 32
-// steps each (kLaneRows), or 32 steps of 16 lanes each. A row of a tile holds the steps of one lane, as the unit wants
-// the left matrix, or the lanes of a pair of steps, as it wants the right one: those of the source, or the other ones
-// (kTurned). A pair is steps i and 16 + i.
-template <int kParts, bool kLaneRows, bool kTurned, class S>
-void pack_tile(const S* src, int64_t step, int64_t count, int64_t len, uint32_t* dst, int64_t apart, Largest* largest) {
+// tile a part, `stride` dwords apart; the rest of the tiles is zero. The source's rows have stride `step`: 16 lanes of
+// 32 steps each (kLaneRows), or 32 steps of 16 lanes each. A row of a tile holds the steps of one lane, as the unit
+// wants the left matrix, or the lanes of a pair of steps, as it wants the right one: those of the source, or the other
+// ones (kTurned). A pair is steps i and 16 + i.
+template <int kParts, bool kLaneRows, bool kTransposed, class S>
+void pack_tile(const S* src, int64_t step, int64_t count, int64_t len, uint32_t* dst, int64_t stride,
+               Largest* largest) {
   const __mmask16 m0 = lanes(kLaneRows ? len : count), m1 = kLaneRows ? lanes(len - kTile) : m0;
   auto load = [&](int q, int half) {
     const S* from = kLaneRows ? src + q * step + half * kTile : src + (q + half * kTile) * step;
@@ -95,16 +98,16 @@ void pack_tile(const S* src, int64_t step, int64_t count, int64_t len, uint32_t*
     __m512i parts[kParts];
     split<kParts>(x0, x1, parts);
 #pragma GCC unroll 2
-    for (int i = 0; i < kParts; ++i) _mm512_store_si512(dst + i * apart + q * kTile, parts[i]);
+    for (int i = 0; i < kParts; ++i) _mm512_store_si512(dst + i * stride + q * kTile, parts[i]);
   };
-  if constexpr (kTurned) {
+  if constexpr (kTransposed) {
     __m512 r0[kTile], r1[kTile];
 #pragma GCC unroll 16
     for (int q = 0; q < kTile; ++q) r0[q] = load(q, 0);
-    turn(r0);
+    transpose(r0);
 #pragma GCC unroll 16
     for (int q = 0; q < kTile; ++q) r1[q] = load(q, 1);
-    turn(r1);
+    transpose(r1);
     for (int q = 0; q < kTile; ++q) put(q, r0[q], r1[q]);
   } else {
 #pragma GCC unroll 4
@@ -117,9 +120,9 @@ void pack_tile(const S* src, int64_t step, int64_t count, int64_t len, uint32_t*
 
 // A strip of up to 32 lanes by `len` steps: for each 32 steps, part after part, one tile of each half.
 inline constexpr int64_t kStripLanes = 2 * kTile;
-template <int kParts> inline constexpr int64_t kStripStep = 2 * kParts * kTileWords;
+template <int kParts> inline constexpr int64_t kStripStep = 2 * kParts * kTileDwords;
 
-// Of a left matrix (kLeft) lanes are rows, of a right one columns: src[lane * ls + step * ps]. Returns whether a number
+// Of a left matrix (kLeft) lanes are rows, of a right one columns: src[lane * ls + step * ps]. Returns whether a value
 // has no second part where one is wanted.
 template <int kParts, bool kLeft, class S>
 bool pack_strip(const S* src, int64_t ls, int64_t ps, int64_t count, int64_t len, uint32_t* dst) {
@@ -130,9 +133,9 @@ bool pack_strip(const S* src, int64_t ls, int64_t ps, int64_t count, int64_t len
       const int64_t n = count - half * kTile < kTile ? count - half * kTile : kTile;
       const int64_t steps = len - p < kStep ? len - p : kStep;
       const S* from = src + half * kTile * ls + p * ps;
-      uint32_t* to = dst + half * kTileWords;
+      uint32_t* to = dst + half * kTileDwords;
       if (ls == 1 && ps != 1) {
-        pack_tile<kParts, false, kLeft>(from, ps, n, steps, to, 2 * kTileWords, largest);
+        pack_tile<kParts, false, kLeft>(from, ps, n, steps, to, 2 * kTileDwords, largest);
         continue;
       }
       int64_t step = ls;
@@ -141,19 +144,19 @@ bool pack_strip(const S* src, int64_t ls, int64_t ps, int64_t count, int64_t len
           for (int64_t q = 0; q < steps; ++q) gathered[i * kStep + q] = from[i * ls + q * ps];
         from = gathered, step = kStep;
       }
-      pack_tile<kParts, true, !kLeft>(from, step, n, steps, to, 2 * kTileWords, largest);
+      pack_tile<kParts, true, !kLeft>(from, step, n, steps, to, 2 * kTileDwords, largest);
     }
   return kParts > 1 && (largest[0].without_parts() || largest[1].without_parts());
 }
 
 // Tiles 0 to 3 are the sums, two rows of two; 4 and 5 the two halves of the left strip, 6 and 7 those of the right one.
-#define RL_LEFT(part)                                \
-  _tile_loadd(4, a + (2 * (part)) * kTileWords, 64); \
-  if (kRows == 2) _tile_loadd(5, a + (2 * (part) + 1) * kTileWords, 64);
-#define RL_RIGHT(part)                               \
-  _tile_loadd(6, b + (2 * (part)) * kTileWords, 64); \
-  if (kCols == 2) _tile_loadd(7, b + (2 * (part) + 1) * kTileWords, 64);
-#define RL_PRODUCTS                        \
+#define RL_LEFT(part)                                 \
+  _tile_loadd(4, a + (2 * (part)) * kTileDwords, 64); \
+  if (kRows == 2) _tile_loadd(5, a + (2 * (part) + 1) * kTileDwords, 64);
+#define RL_RIGHT(part)                                \
+  _tile_loadd(6, b + (2 * (part)) * kTileDwords, 64); \
+  if (kCols == 2) _tile_loadd(7, b + (2 * (part) + 1) * kTileDwords, 64);
+#define RL_AMX_TARGET                      \
   _tile_dpbf16ps(0, 4, 6);                 \
   if (kCols == 2) _tile_dpbf16ps(1, 4, 7); \
   if (kRows == 2) _tile_dpbf16ps(2, 5, 6); \
@@ -161,7 +164,7 @@ bool pack_strip(const S* src, int64_t ls, int64_t ps, int64_t count, int64_t len
 
 // sums[row half][column half][16][16] = the product of two strips over `steps` times 32 steps of the sum.
 template <int kParts, int kRows, int kCols>
-void strips_product(int64_t steps, const uint32_t* a, const uint32_t* b, float* sums) {
+void strips_gemm(int64_t steps, const uint32_t* a, const uint32_t* b, float* sums) {
   constexpr int64_t kAhead = kStripStep<kParts>;
   _tile_zero(0);
   _tile_zero(1);
@@ -170,12 +173,12 @@ void strips_product(int64_t steps, const uint32_t* a, const uint32_t* b, float* 
   if (kParts == 2) {
     const uint32_t *a0 = a, *b0 = b;
     for (int64_t i = 0; i < steps; ++i, a += kAhead, b += kAhead) {
-      RL_LEFT(0) RL_RIGHT(1) RL_PRODUCTS RL_LEFT(1) RL_RIGHT(0) RL_PRODUCTS
+      RL_LEFT(0) RL_RIGHT(1) RL_AMX_TARGET RL_LEFT(1) RL_RIGHT(0) RL_AMX_TARGET
     }
     a = a0, b = b0;
   }
   for (int64_t i = 0; i < steps; ++i, a += kAhead, b += kAhead) {
-    RL_LEFT(0) RL_RIGHT(0) RL_PRODUCTS
+    RL_LEFT(0) RL_RIGHT(0) RL_AMX_TARGET
   }
   _tile_stored(0, sums, 64);
   if (kCols == 2) _tile_stored(1, sums + kTile * kTile, 64);
@@ -184,7 +187,7 @@ void strips_product(int64_t steps, const uint32_t* a, const uint32_t* b, float* 
 }
 #undef RL_LEFT
 #undef RL_RIGHT
-#undef RL_PRODUCTS
+#undef RL_AMX_TARGET
 
 }  // namespace
 }  // namespace rl::cpu

@@ -1,5 +1,5 @@
-// OpenBLAS's products in row-major order, overloaded by type. Its own threads are off: the tiles of a large
-// product are handed to our pool, so that one pool serves everything and results do not depend on its size.
+// OpenBLAS's GEMMs in row-major order, overloaded by type. Its own threads are off: the tiles of a large
+// GEMM are handed to our pool, so that one pool serves everything and results do not depend on its size.
 #pragma once
 #include <cblas.h>
 

@@ -1,8 +1,8 @@
-// Products of complex matrices as products of real ones.
+// GEMMs of complex matrices as GEMMs of real ones.
 //
-// Note [Complex products]
+// Note [Complex GEMMs]
 // A row of complex numbers is a row of twice as many real ones. With every x + iy of b written below itself as
-// (x, y) and (-y, x), the real product of a as it lies with this matrix is the complex product as it lies.
+// (x, y) and (-y, x), the real GEMM of a (in place) with this matrix is the complex GEMM.
 #pragma once
 #include <algorithm>
 #include <complex>
@@ -17,21 +17,21 @@
 namespace rl::RL_ISA {
 namespace {
 
-inline constexpr int64_t kComplexRows = 6;         // of the result at least, to pay for writing b twice
-inline constexpr int64_t kComplexPart = 1 << 16;   // numbers of b that are written at a time
+inline constexpr int64_t kComplexRows = 6;         // of the result at least, to be worth writing b twice
+inline constexpr int64_t kComplexPart = 1 << 16;   // elements of b that are written at a time
 inline constexpr int64_t kComplexColumns = 64;     // at least that many columns of them
 inline constexpr double kComplexMost = 512 << 20;  // multiplications from which on OpenBLAS is as fast
 
-template <class R> bool complex_product_pays(int64_t m, int64_t n, int64_t k) {
+template <class R> bool complex_gemm_profitable(int64_t m, int64_t n, int64_t k) {
   return m >= kComplexRows && n >= 4 && k >= 4 &&
          static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < kComplexMost &&
          (sizeof(R) == 8 || g_float_precision == FloatPrecision::Highest) && cpu::gemm_available();
 }
 
-// Lines of `count` numbers times alpha, each as two lines of reals: (x, y) and (-y, x), or for a matrix that is turned,
-// (x, -y) and (y, x).
-template <bool turned, class R> void write_twice(const std::complex<R>* from, int64_t lines, int64_t between,
-                                                 int64_t count, int64_t step, std::complex<R> alpha, R* to) {
+// Lines of `count` elements times alpha, each as two lines of reals: (x, y) and (-y, x), or for a matrix that is
+// transposed, (x, -y) and (y, x).
+template <bool transposed, class R> void write_twice(const std::complex<R>* from, int64_t lines, int64_t between,
+                                                     int64_t count, int64_t step, std::complex<R> alpha, R* to) {
   const R ax = alpha.real(), ay = alpha.imag();
   auto each = [&](auto read) __attribute__((always_inline)) {
     for (int64_t i = 0; i < lines; ++i) {
@@ -39,8 +39,8 @@ template <bool turned, class R> void write_twice(const std::complex<R>* from, in
       R* __restrict first = to + i * 4 * count, * __restrict second = first + 2 * count;
       for (int64_t j = 0; j < count; ++j) {
         const auto [re, im] = read(x, j);
-        first[2 * j] = re, first[2 * j + 1] = turned ? -im : im;
-        second[2 * j] = turned ? im : -im, second[2 * j + 1] = re;
+        first[2 * j] = re, first[2 * j + 1] = transposed ? -im : im;
+        second[2 * j] = transposed ? im : -im, second[2 * j + 1] = re;
       }
     }
   };
@@ -94,18 +94,19 @@ template <class R> void complex_rows(int64_t m, int64_t n, int64_t k, std::compl
     }
   }
 }
-// The same. Two halves of the rows of a middling product write b for themselves, which costs less than to wait for it.
-template <class R> void complex_product(int64_t m, int64_t n, int64_t k, std::complex<R>* c, int64_t crs,
-                                        const std::complex<R>* a, int64_t ars, int64_t acs, const std::complex<R>* b,
-                                        int64_t brs, int64_t bcs, std::complex<R> alpha, R beta,
-                                        const std::complex<R>* d, int64_t drs) {
+// The same. The two halves of the rows of a medium GEMM each write b for themselves, which costs less than to wait for
+// it.
+template <class R> void complex_gemm(int64_t m, int64_t n, int64_t k, std::complex<R>* c, int64_t crs,
+                                     const std::complex<R>* a, int64_t ars, int64_t acs, const std::complex<R>* b,
+                                     int64_t brs, int64_t bcs, std::complex<R> alpha, R beta, const std::complex<R>* d,
+                                     int64_t drs) {
   const double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const bool halves = m >= 32 && macs >= 65536 && macs < 4e6;
-  const int64_t rows = halves ? (m + 1) / 2 : m;
-  parallel_for(0, halves ? 2 : 1, 1, [&](int64_t first, int64_t last) {
+  const bool split = m >= 32 && macs >= 65536 && macs < 4e6;
+  const int64_t rows = split ? (m + 1) / 2 : m;
+  parallel_for(0, split ? 2 : 1, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first * rows; i < std::min(m, last * rows); i += rows)
       complex_rows(std::min(rows, m - i), n, k, c + i * crs, crs, a + i * ars, ars, acs, b, brs, bcs, alpha, beta,
-                   d ? d + i * drs : nullptr, drs, !halves && macs >= 4e6);
+                   d ? d + i * drs : nullptr, drs, !split && macs >= 4e6);
   });
 }
 

@@ -1,4 +1,4 @@
-// Inner products: blocks of fixed length, summed in order.
+// Dot products: blocks of fixed length, summed in order.
 #pragma once
 #include <algorithm>
 

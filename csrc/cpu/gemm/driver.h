@@ -1,4 +1,4 @@
-// One product of any strides and batch, cut into tiles of the result. The cut depends on the sizes alone.
+// One GEMM of any strides and batch, cut into tiles of the result. The cut depends on the sizes alone.
 #pragma once
 #include <algorithm>
 #include <climits>
@@ -11,11 +11,14 @@
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/int.h"
 #include "cpu/gemm/tiny.h"
+#include "cpu/gemm/tuning.h"
 #include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 
 namespace rl::RL_ISA {
 namespace {
+
+namespace tuning = gemm_tuning;
 
 template <class T> struct Matrix {
   T* data;
@@ -33,7 +36,6 @@ template <class T> int leading(const Matrix<T>& x) {
 }
 
 inline constexpr int kOperands = 4;  // out, a, b, addend
-inline constexpr int64_t kTinyBatch = 4;
 inline constexpr int64_t kSliceK = int64_t{1} << 28;
 
 // The batch dimensions, with those of size 1 dropped and neighbours merged where all operands allow it.
@@ -131,41 +133,60 @@ template <class T> void scaled_copy(const Matrix<T>& c, const T* d, int64_t drs,
   }
 }
 
-// Whether our own product is the faster one: OpenBLAS is better at small ones without a transposed b, unless they are
+// Whether our own GEMM is the faster one: OpenBLAS is better at small ones without a transposed b, unless they are
 // one of `many` that the first cache holds.
-template <class T> bool own_product(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, bool many = false) {
+template <class T>
+bool own_gemm_profitable(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, bool many = false) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (c.cs != 1 && c.cols > 1) return false;
-    bool small = static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < 9e5;
+    bool small =
+        static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < tuning::kOpenBlasMacs;
     bool plain = row_major(b) && (row_major(a) || row_major(a.transposed()));
-    const double cached = 3e5;
-    many = many && c.rows > 4 && c.cols > 4 && a.cols <= 128 &&
-           static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < cached;
+    many =
+        many && c.rows > tuning::kCachedSide && c.cols > tuning::kCachedSide && a.cols <= tuning::kCachedDepth &&
+        static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(a.cols) < tuning::kCachedMacs;
     return (many || !(small && plain)) && cpu::gemm_available();
   }
   if constexpr (is_complex_v<T>)
-    return (c.cs == 1 || c.cols == 1) && complex_product_pays<typename T::value_type>(c.rows, c.cols, a.cols);
+    return (c.cs == 1 || c.cols == 1) && complex_gemm_profitable<typename T::value_type>(c.rows, c.cols, a.cols);
   return false;
 }
 template <class T> void own_multiply(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta,
                                      const T* d, int64_t drs, int64_t dcs) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-    cpu::gemm(cpu::Gemm<T>{c.rows, c.cols, a.cols, a.data, a.rs, a.cs, b.data, b.rs, b.cs, c.data, c.rs, 1, alpha, beta,
-                           d, drs, dcs});
+    cpu::gemm(cpu::Gemm<T>{.m = c.rows,
+                           .n = c.cols,
+                           .k = a.cols,
+                           .a = a.data,
+                           .ars = a.rs,
+                           .acs = a.cs,
+                           .b = b.data,
+                           .brs = b.rs,
+                           .bcs = b.cs,
+                           .c = c.data,
+                           .crs = c.rs,
+                           .ccs = 1,
+                           .alpha = alpha,
+                           .beta = beta,
+                           .d = d,
+                           .drs = drs,
+                           .dcs = dcs});
   if constexpr (is_complex_v<T>) {
     if (beta == T(0)) d = nullptr;
-    if (d && (beta.imag() != 0 || (dcs != 1 && c.cols > 1))) {  // a real product adds what is scaled by a real number
+    if (d && (beta.imag() != 0 || (dcs != 1 && c.cols > 1))) {  // a real GEMM adds what is scaled by a real number
       scaled_copy(c, d, drs, dcs, beta);
-      d = c.data, drs = c.rs, beta = T(1);
+      d = c.data;
+      drs = c.rs;
+      beta = T(1);
     }
-    complex_product(c.rows, c.cols, a.cols, c.data, c.rs, a.data, a.rs, a.cs, b.data, b.rs, b.cs, alpha, beta.real(), d,
-                    drs);
+    complex_gemm(c.rows, c.cols, a.cols, c.data, c.rs, a.data, a.rs, a.cs, b.data, b.rs, b.cs, alpha, beta.real(), d,
+                 drs);
   }
 }
 
 // c = alpha * a @ b + beta * c, all rows unit-stride or their transposes
 template <class T> void multiply(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta) {
-  if (own_product(c, a, b)) return own_multiply(c, a, b, alpha, beta, c.data, c.rs, int64_t{1});
+  if (own_gemm_profitable(c, a, b)) return own_multiply(c, a, b, alpha, beta, c.data, c.rs, int64_t{1});
   bool ta = !row_major(a), tb = !row_major(b);
   for (int64_t p = 0; p < a.cols; p += kSliceK) {
     int64_t k = std::min(kSliceK, a.cols - p);
@@ -179,31 +200,36 @@ template <class T> void multiply(const Matrix<T>& c, const Matrix<T>& a, const M
   }
 }
 
-// The result's tiles: (rows, cols) for products of matrices.
+// The result's tiles: (rows, cols) for GEMMs.
 struct Tiles {
   int64_t rows, cols;
 };
 inline Tiles choose_tiles(int64_t m, int64_t n, int64_t k) {
   double macs = static_cast<double>(m) * n * k;
-  if (macs <= 393216 && m <= INT_MAX && n <= INT_MAX) return {m, n};
-  int64_t edge = macs < (1 << 22) ? 64 : macs < (1 << 25) ? 128 : macs < 2147483648.0 ? 256 : 512;
+  if (macs <= tuning::kOneTileMacs && m <= INT_MAX && n <= INT_MAX) return {m, n};
+  int64_t edge = 512;
+  if (macs < tuning::kEdge64Macs) edge = 64;
+  else if (macs < tuning::kEdge128Macs) edge = 128;
+  else if (macs < tuning::kEdge256Macs) edge = 256;
   int64_t area = edge * edge;
   int64_t rows = std::min(m, edge), cols = std::min(n, edge);
-  if (rows < edge) cols = std::min(n, area / rows / 64 * 64);
-  if (cols < edge) rows = std::min(m, area / cols / 64 * 64);
+  if (rows < edge) cols = std::min(n, area / rows / tuning::kTileMultiple * tuning::kTileMultiple);
+  if (cols < edge) rows = std::min(m, area / cols / tuning::kTileMultiple * tuning::kTileMultiple);
   return {rows, cols};
 }
 
-// Products whose result is small and whose sum is long: slices of the sum in parallel, added in order.
+// GEMMs whose result is small and whose sum is long: slices of the sum in parallel, added in order.
 template <class T> bool sliceable(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>&) {
   int64_t area = c.rows * c.cols, k = a.cols;
-  return c.rows <= 128 && c.cols <= 128 && k >= 4096 &&
-         static_cast<double>(area) * static_cast<double>(k) >= (1 << 21) && k >= 16 * std::max(c.rows, c.cols);
+  return c.rows <= tuning::kSlicedSide && c.cols <= tuning::kSlicedSide && k >= tuning::kSlicedDepth &&
+         static_cast<double>(area) * static_cast<double>(k) >= tuning::kSlicedMacs &&
+         k >= tuning::kSlicedAspect * std::max(c.rows, c.cols);
 }
 template <class T> bool sliced(const Matrix<T>& c, const Matrix<T>& a, const Matrix<T>& b, T alpha, T beta) {
   if (!sliceable(c, a, b)) return false;
   int64_t area = c.rows * c.cols, k = a.cols;
-  int64_t slice = std::max<int64_t>({512, (k + 31) / 32, (1 << 20) / area});
+  int64_t slice = std::max<int64_t>(
+      {tuning::kSliceLeast, (k + tuning::kMostSlices - 1) / tuning::kMostSlices, tuning::kSliceMacs / area});
   int64_t slices = (k + slice - 1) / slice;
   if (slices < 2) return false;
   Scratch<T> parts(slices * area);
@@ -225,13 +251,13 @@ template <class T> bool sliced(const Matrix<T>& c, const Matrix<T>& a, const Mat
   return true;
 }
 
-template <class T> struct Product {
+template <class T> struct GemmPlan {
   Matrix<T> c, a, b;
   const T* d = nullptr;  // the addend, null when absent or when it is c itself
   int64_t drs = 0, dcs = 0;
   T alpha, beta;
 
-  // The tile at (i, j) of the result. The addend goes in first: the product is added while the tile is in cache.
+  // The tile at (i, j) of the result. The addend goes in first: the GEMM is added while the tile is in cache.
   void tile(const int64_t* offsets, int64_t i, int64_t rows, int64_t j, int64_t cols) const {
     Matrix<T> ct{c.data + offsets[0] + i * c.rs + j * c.cs, rows, cols, c.rs, c.cs};
     Matrix<T> at{a.data + offsets[1] + i * a.rs, rows, a.cols, a.rs, a.cs};
@@ -269,14 +295,14 @@ template <class T> struct Product {
       else run(c.rows, a.cols, xa, a.rs, a.cs, xb, b.rs, b.cs, to, c.rs, c.cs, add, rs, cs, alpha, beta);
     };
     switch (std::max(c.rows, c.cols)) {
-      case 2: return call(tiny_product<2, T>);
-      case 3: return call(tiny_product<3, T>);
-      case 4: return call(tiny_product<4, T>);
-      default: return call(tiny_product<8, T>);
+      case 2: return call(tiny_gemm<2, T>);
+      case 3: return call(tiny_gemm<3, T>);
+      case 4: return call(tiny_gemm<4, T>);
+      default: return call(tiny_gemm<8, T>);
     }
   }
 
-  // One number: sums of every sixteenth or eighth product, then their sum.
+  // One element: sums of every sixteenth or eighth product, then their sum.
   bool is_inner() const { return c.rows == 1 && c.cols == 1 && a.cols <= kInnerSum && a.cs == 1 && b.rs == 1; }
   void inner(const int64_t* offsets) const {
     constexpr int64_t kSums = 64 / sizeof(T);
@@ -294,7 +320,7 @@ template <class T> struct Product {
   }
 
   // A row or column of the result: y = matrix @ x.
-  void line(const int64_t* offsets, int64_t first, int64_t count) const {
+  void gemv_range(const int64_t* offsets, int64_t first, int64_t count) const {
     bool column = c.cols == 1;
     Matrix<T> m = column ? a : b.transposed();
     int64_t ys = column ? c.rs : c.cs, xs = column ? b.rs : a.cs, ds = column ? drs : dcs;
@@ -318,8 +344,9 @@ template <class T> struct Product {
 };
 
 // out = alpha * a @ b + beta * addend
-template <class T> void product(const View& out, const View& va, const View& vb, T alpha, T beta, const View* addend) {
-  Product<T> p;
+template <class T>
+void matmul_as(const View& out, const View& va, const View& vb, T alpha, T beta, const View* addend) {
+  GemmPlan<T> p;
   p.c = matrix<T>(out);
   p.a = matrix<T>(va);
   p.b = matrix<T>(vb);
@@ -347,15 +374,16 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     }
     return;
   }
-  // One matrix b for a whole batch of a: a single taller product, if the rows of a follow each other. Where they do
-  // not, as after a transpose, copying a costs less than many low products.
+  // One matrix b for a whole batch of a: a single taller GEMM, if the rows of a follow each other. Where they do
+  // not, as after a transpose, copying a costs less than many GEMMs of few rows.
   Scratch<T> packed_a, packed_b;
   auto one_b = [&] {
     for (int d = 0; d < batch.ndim; ++d)
       if (batch.strides[2][d] != 0) return false;
     return batch.ndim > 0;
   };
-  if (p.c.rows < 128 && p.c.cols >= 16 && p.a.cols >= 16 && one_b() && p.c.cs == 1) {
+  if (p.c.rows < tuning::kPackRows && p.c.cols >= tuning::kPackSide && p.a.cols >= tuning::kPackSide && one_b() &&
+      p.c.cs == 1) {
     int64_t expected = p.c.rows * p.a.rs;
     bool follows = true;
     for (int d = batch.ndim - 1; d >= 0; expected *= batch.sizes[d--])
@@ -368,7 +396,8 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     auto follows = [&](int o, int64_t rs) { return m == 1 || batch.strides[o][last] == m * rs; };
     if (follows(0, p.c.rs) && follows(1, p.a.rs) && (!p.d || follows(3, p.drs))) {
       if (m == 1) {
-        p.c.rs = batch.strides[0][last], p.a.rs = batch.strides[1][last];
+        p.c.rs = batch.strides[0][last];
+        p.a.rs = batch.strides[1][last];
         if (p.d) p.drs = batch.strides[3][last];
       }
       p.c.rows = p.a.rows = m * size;
@@ -393,7 +422,7 @@ template <class T> void product(const View& out, const View& va, const View& vb,
   }
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     const bool inner = p.is_inner();
-    if (batch.count >= kTinyBatch && (inner || p.is_tiny())) {
+    if (batch.count >= tuning::kBatchOfTiny && (inner || p.is_tiny())) {
       auto body = [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t) {
           int64_t o[kOperands];
@@ -402,65 +431,73 @@ template <class T> void product(const View& out, const View& va, const View& vb,
           else p.tiny(o);
         }
       };
-      return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);
+      return parallel_for(0, batch.count, tuning::kTinyMacsPerTask / (m * n * k + tuning::kTinyMacsPerCall), body);
     }
   }
   if constexpr (is_integer<T> && !std::is_same_v<T, bool>) {
-    if (batch.count >= kTinyBatch && m * n <= kFewProducts && m * n * k <= kFewProducts) {
+    if (batch.count >= tuning::kBatchOfTiny && m * n <= kTinyMacs && m * n * k <= kTinyMacs) {
       auto body = [&](int64_t first, int64_t last) {
         for (int64_t t = first; t < last; ++t) {
           int64_t o[kOperands];
           batch.offsets(t, o);
           T* to = p.c.data + o[0];
           const T* add = p.beta == T(0) ? nullptr : p.d ? p.d + o[3] : to;
-          int_few<T>(m, n, k, p.alpha, p.a.data + o[1], p.a.rs, p.a.cs, p.b.data + o[2], p.b.rs, p.b.cs, to, p.c.rs,
-                     p.c.cs, p.beta, add, p.d ? p.drs : p.c.rs, p.d ? p.dcs : p.c.cs);
+          int_tiny<T>(m, n, k, p.alpha, p.a.data + o[1], p.a.rs, p.a.cs, p.b.data + o[2], p.b.rs, p.b.cs, to, p.c.rs,
+                      p.c.cs, p.beta, add, p.d ? p.drs : p.c.rs, p.d ? p.dcs : p.c.cs);
         }
       };
-      return parallel_for(0, batch.count, 65536 / (m * n * k + 64), body);
+      return parallel_for(0, batch.count, tuning::kTinyMacsPerTask / (m * n * k + tuning::kTinyMacsPerCall), body);
     }
   }
-  bool line = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
-  // A large matrix with rows along the sum: our inner products ask for the next rows ahead.
+  bool is_gemv = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
+  // A large matrix with rows along the sum: our dot products ask for the next rows ahead.
   auto along = [](const Matrix<T>& rows) { return rows.cs == 1 && rows.rs > 1; };
-  if (line && p.c.cs == 1 && n != m &&
-      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= 131072 &&
-      along(n == 1 ? p.a : p.b.transposed()) && own_product(p.c, p.a, p.b))
-    line = false;
-  if (!line && own_product(p.c, p.a, p.b, batch.count > 1) && !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
+  if (is_gemv && p.c.cs == 1 && n != m &&
+      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= tuning::kOwnGemvMacs &&
+      along(n == 1 ? p.a : p.b.transposed()) && own_gemm_profitable(p.c, p.a, p.b))
+    is_gemv = false;
+  if (!is_gemv && own_gemm_profitable(p.c, p.a, p.b, batch.count > 1) &&
+      !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
     double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (is_complex_v<T> ? 4 : 1);
     auto body = [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o[kOperands];
         batch.offsets(t, o);
         Matrix<T> c = p.c, a = p.a, b = p.b;
-        c.data += o[0], a.data += o[1], b.data += o[2];
+        c.data += o[0];
+        a.data += o[1];
+        b.data += o[2];
         const T* d = p.d ? p.d + o[3] : c.data;
         own_multiply(c, a, b, p.alpha, p.beta, d, p.d ? p.drs : c.rs, p.d ? p.dcs : int64_t{1});
       }
     };
-    // A few large products are cut up one after the other, many small ones are dealt out whole.
-    if (batch.count == 1 || macs > 3e7) body(0, batch.count);
-    else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(1e6 / (macs + 2000))), body);
+    // A few large GEMMs are cut up one after the other, many small ones are dealt out whole.
+    if (batch.count == 1 || macs > tuning::kMacsToSplit) body(0, batch.count);
+    else
+      parallel_for(0, batch.count,
+                   std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / (macs + tuning::kMacsPerCall))),
+                   body);
     return;
   }
   auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
   // x of a matrix-vector product needs only a stride that fits
-  bool x_is_b = line && n == 1, x_is_a = line && n != 1;
+  bool x_is_b = is_gemv && n == 1, x_is_a = is_gemv && n != 1;
   if (x_is_a ? !fits(p.a.cs) : !readable(p.a)) p.a = pack_batch(p.a, batch, 1, packed_a);
   if (x_is_b ? !fits(p.b.rs) : !readable(p.b)) p.b = pack_batch(p.b, batch, 2, packed_b);
 
-  if (line) {
+  if (is_gemv) {
+    constexpr int64_t multiple = tuning::kGemvMultiple;
     int64_t length = n == 1 ? m : n;
-    int64_t block = std::min<int64_t>(length, std::max<int64_t>(16, (131072 / k + 15) / 16 * 16));
+    int64_t block = std::min<int64_t>(
+        length, std::max(multiple, (tuning::kGemvMacsPerBlock / k + multiple - 1) / multiple * multiple));
     block = std::min<int64_t>(block, INT_MAX / 2);
-    int64_t blocks = (length + block - 1) / block,
-            grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, block * k));
+    int64_t blocks = (length + block - 1) / block;
+    int64_t grain = std::max<int64_t>(1, tuning::kGemvMacsPerTask / std::max<int64_t>(1, block * k));
     auto body = [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o[kOperands], start = t % blocks * block;
         batch.offsets(t / blocks, o);
-        p.line(o, start, std::min(block, length - start));
+        p.gemv_range(o, start, std::min(block, length - start));
       }
     };
     if (batch.count * blocks == 1) body(0, 1);
@@ -476,7 +513,7 @@ template <class T> void product(const View& out, const View& va, const View& vb,
     return p.tile(o, 0, m, 0, n);
   }
   double macs = static_cast<double>(size.rows) * size.cols * k;
-  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / macs));
+  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / macs));
   parallel_for(0, checked_mul(tiles, batch.count), grain, [&](int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {
       int64_t o[kOperands], i = t % tiles / tn * size.rows, j = t % tn * size.cols;

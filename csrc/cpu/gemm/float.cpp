@@ -1,4 +1,4 @@
-// Products of float, double and complex numbers.
+// GEMMs of float, double and complex.
 #include "cpu/isa.h"
 //
 #include "cpu/gemm/dot.h"
@@ -9,8 +9,8 @@ namespace {
 
 template <class T> void run(const View& out, const View& a, const View& b, const MatmulParams* params) {
   blas::single_threaded();
-  if (params) product<T>(out, a, b, params->alpha.get<T>(), params->beta.get<T>(), params->addend);
-  else product<T>(out, a, b, T(1), T(0), nullptr);
+  if (params) matmul_as<T>(out, a, b, params->alpha.get<T>(), params->beta.get<T>(), params->addend);
+  else matmul_as<T>(out, a, b, T(1), T(0), nullptr);
 }
 
 template <class T> void run_dot(const View& out, const View& a, const View& b, bool conjugate) {
@@ -20,7 +20,7 @@ template <class T> void run_dot(const View& out, const View& a, const View& b, b
 
 }  // namespace
 
-DTypeProducts blas_products(DType dtype) {
+DTypeMatmul blas_matmul(DType dtype) {
   switch (dtype) {
     case DType::Float32: return {run<float>, run_dot<float>};
     case DType::Float64: return {run<double>, run_dot<double>};

@@ -1,4 +1,4 @@
-// Our own product of float and double matrices, for processors with AVX-512.
+// Our own GEMM of float and double matrices, for processors with AVX-512.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Products of float16 and bfloat16: sums in float, rounded once to the result. Where there is neither a matrix unit nor
+// GEMMs of float16 and bfloat16: sums in float, rounded once to the result. Where there is neither an AMX unit nor
 // AVX-512, the operands are widened to float first.
 #include "cpu/isa.h"
 //
@@ -35,8 +35,8 @@ template <class T> struct Widened {
   }
 };
 
-// The products on the processor's matrix unit, if it has one that pays.
-template <class T> bool on_unit(const View& out, const View& a, const View& b, float alpha) {
+// GEMMs on AMX tiles, where the processor has them and they are profitable.
+template <class T> bool on_amx(const View& out, const View& a, const View& b, float alpha) {
   if constexpr (std::is_same_v<T, bfloat16>) {
     Matrix<float> c = matrix<float>(out);
     Matrix<T> x = matrix<T>(a), y = matrix<T>(b);
@@ -45,15 +45,15 @@ template <class T> bool on_unit(const View& out, const View& a, const View& b, f
     for (int64_t i = 0; i < batch.count; ++i) {
       int64_t o[kOperands];
       batch.offsets(i, o);
-      cpu::unit_gemm({c.rows, c.cols, x.cols, x.data + o[1], x.rs, x.cs, y.data + o[2], y.rs, y.cs, c.data + o[0], c.rs,
-                      1, alpha, 0, nullptr, 0, 0});
+      cpu::amx_gemm({c.rows, c.cols, x.cols, x.data + o[1], x.rs, x.cs, y.data + o[2], y.rs, y.cs, c.data + o[0], c.rs,
+                     1, alpha, 0, nullptr, 0, 0});
     }
     return true;
   }
   return false;
 }
 
-// The products on vectors, without a copy of either operand.
+// GEMMs on vectors, without a copy of either operand.
 template <class T> void on_vectors(const View& out, const View& a, const View& b, const MatmulParams* params) {
   const Matrix<T> c = matrix<T>(out), x = matrix<T>(a), y = matrix<T>(b);
   const View* addend = params && params->beta.get<float>() != 0 ? params->addend : nullptr;
@@ -64,7 +64,7 @@ template <class T> void on_vectors(const View& out, const View& a, const View& b
   g.beta = addend ? params->beta.get<float>() : 0.0f;
   g.d = addend ? addend->as<T>() : nullptr;
   g.drs = addend ? addend->strides[out.ndim - 2] : 0, g.dcs = addend ? addend->strides[out.ndim - 1] : 0;
-  // One matrix b for all of a: a single taller product, if the rows of a follow each other.
+  // One matrix b for all of a: a single taller GEMM, if the rows of a follow each other.
   if (batch.ndim > 0 && batch.strides[2][batch.ndim - 1] == 0) {
     const int last = batch.ndim - 1;
     auto follows = [&](int o, int64_t rs) { return g.m == 1 || batch.strides[o][last] == g.m * rs; };
@@ -88,7 +88,7 @@ template <class T> void on_vectors(const View& out, const View& a, const View& b
       cpu::half_gemm(one);
     }
   };
-  // A few large products are cut up one after the other, many small ones are dealt out whole.
+  // A few large GEMMs are cut up one after the other, many small ones are dealt out whole.
   const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   if (batch.count == 1 || macs > 6e7) body(0, batch.count);
   else parallel_for(0, batch.count, std::max<int64_t>(1, static_cast<int64_t>(5e5 / (macs + 4000))), body);
@@ -98,18 +98,19 @@ template <class T> void run(const View& out, const View& a, const View& b, const
   blas::single_threaded();
   if (out.numel() == 0) return;
   const int64_t k = a.sizes[a.ndim - 1];
-  const bool unit = std::is_same_v<T, bfloat16> && cpu::unit_pays(out.sizes[out.ndim - 2], out.sizes[out.ndim - 1], k);
-  if (!unit && k > 0 && cpu::half_gemm_available()) return on_vectors<T>(out, a, b, params);
+  const bool amx =
+      std::is_same_v<T, bfloat16> && cpu::amx_profitable(out.sizes[out.ndim - 2], out.sizes[out.ndim - 1], k);
+  if (!amx && k > 0 && cpu::half_gemm_available()) return on_vectors<T>(out, a, b, params);
   int64_t strides[kMaxDims], total = out.numel();
   int n = out.ndim;
   for (int d = n - 1, step = 1; d >= 0; step = 0, --d)
     strides[d] = step ? 1 : checked_mul(strides[d + 1], out.sizes[d + 1]);
   Scratch<float> sums(total);
-  View wide{sums.get(), out.sizes, strides, n, DType::Float32};
+  View sums_view{sums.get(), out.sizes, strides, n, DType::Float32};
   const float alpha = params ? params->alpha.get<float>() : 1.0f;
-  if (!unit || !on_unit<T>(wide, a, b, alpha)) {
+  if (!amx || !on_amx<T>(sums_view, a, b, alpha)) {
     Widened<T> wa(a), wb(b);
-    product<float>(wide, wa.view, wb.view, alpha, 0.0f, nullptr);
+    matmul_as<float>(sums_view, wa.view, wb.view, alpha, 0.0f, nullptr);
   }
   const View* addend = params && params->beta.get<float>() != 0 ? params->addend : nullptr;
   float beta = addend ? params->beta.get<float>() : 0.0f;
@@ -139,7 +140,7 @@ template <class T> void run(const View& out, const View& a, const View& b, const
 
 }  // namespace
 
-DTypeProducts half_products(DType dtype) {
+DTypeMatmul half_matmul(DType dtype) {
   switch (dtype) {
     case DType::Float16: return {run<float16>, dot<float16>};
     case DType::BFloat16: return {run<bfloat16>, dot<bfloat16>};

@@ -20,7 +20,7 @@ namespace rl::cpu {
 namespace {
 
 constexpr int64_t kPanel = 32, kGroup = 8 * kPanel;  // columns
-constexpr int64_t kSliceWords = 512;                 // of the sum: a block's rows of them stay in the first cache
+constexpr int64_t kSliceDwords = 512;                // of the sum: a block's rows of them stay in the first cache
 constexpr int64_t kMostRows = 504;                   // of a tile
 constexpr int64_t kInPlaceCols = 192;
 constexpr int64_t kOwnHalfRows = 64;  // of a thread from which on it packs all of b for itself
@@ -31,16 +31,16 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
   const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, kGroup, macs / static_cast<double>(K::kSteps),
                    kOwnHalfRows);
-  const int64_t all = (g.k + K::kSteps - 1) / K::kSteps, slices = (all + kSliceWords - 1) / kSliceWords;
-  const int64_t words = (all + slices - 1) / slices, slice = words * K::kSteps;
-  const int64_t wide = std::min(kGroup, (tile.cols + kPanel - 1) / kPanel * kPanel);
-  // Pairs that lie along the sum are read in place where few columns would pay for packing them.
+  const int64_t all = (g.k + K::kSteps - 1) / K::kSteps, slices = (all + kSliceDwords - 1) / kSliceDwords;
+  const int64_t dwords = (all + slices - 1) / slices, slice = dwords * K::kSteps;
+  const int64_t padded = std::min(kGroup, (tile.cols + kPanel - 1) / kPanel * kPanel);
+  // Pairs that lie along the sum are read in place where few columns would not be worth packing.
   const bool in_place = std::is_same_v<K, Pairs<bfloat16>> && g.acs == 1 && g.ars % 2 == 0 && g.k % 2 == 0 &&
                         g.n <= kInPlaceCols && g.m > 1;
   parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
-    Scratch<float> packed(words * wide + (in_place ? 0 : all * tile.rows)),
-        sums(slices > 1 && !g.sums ? tile.rows * wide : 0);
-    float *panels = packed.get(), *left = panels + words * wide;
+    Scratch<float> packed(dwords * padded + (in_place ? 0 : all * tile.rows)),
+        sums(slices > 1 && !g.sums ? tile.rows * padded : 0);
+    float *panels = packed.get(), *left = panels + dwords * padded;
     alignas(64) float small[kBlockRows * kPanel];
     for (int64_t t = first; t < last; ++t) {
       const int64_t i0 = t / tile.across * tile.rows, rows = std::min(g.m - i0, tile.rows);
@@ -58,9 +58,9 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
             for (int64_t j = 0; j < cols; j += kPanel) {
               const int64_t height = std::min(even, rows - i), width = panel_width<true>(cols - j, kPanel);
               float* to = g.sums       ? g.sums + (i0 + i) * g.srs + group + j
-                          : slices > 1 ? sums.get() + i * wide + j
+                          : slices > 1 ? sums.get() + i * padded + j
                                        : small;
-              const int64_t step = g.sums ? g.srs : slices > 1 ? wide : kPanel;
+              const int64_t step = g.sums ? g.srs : slices > 1 ? padded : kPanel;
               const float* x = in_place ? reinterpret_cast<const float*>(from + i * g.ars) : blocks + i * count;
               const float* y = g.packed ? g.packed + (group + j) * all + p / K::kSteps * width : panels + j * count;
               K::blocks(width > 16 ? 2 : 1, in_place)[height](count, x, in_place ? g.ars / 2 : height, y, width, to,
@@ -75,10 +75,10 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
 
 template <class K> void run(HalfGemm<typename K::Number> g) {
   if (g.packed || g.sums) return blocked<K>(g);
-  if (g.n <= kFewAcross && g.n < g.m)  // c^T = b^T @ a^T
+  if (g.n <= kSmallM && g.n < g.m)  // c^T = b^T @ a^T
     g = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
-  if (g.m <= kFewAcross && g.bcs == 1) return few_across<K>(g);
-  if (g.m > kFewAlong || g.brs != 1) return blocked<K>(g);
+  if (g.m <= kSmallM && g.bcs == 1) return dots_small_m<K>(g);
+  if (g.m > kSmallN || g.brs != 1) return blocked<K>(g);
   Scratch<typename K::Number> rows;
   if (g.acs != 1) {
     rows.reset(g.m * g.k);
@@ -86,7 +86,7 @@ template <class K> void run(HalfGemm<typename K::Number> g) {
       for (int64_t p = 0; p < g.k; ++p) rows[i * g.k + p] = g.a[i * g.ars + p * g.acs];
     g.a = rows.get(), g.ars = g.k, g.acs = 1;
   }
-  few_along<K>(g);
+  gemv_small_m<K>(g);
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int6
     pack_panels<Pairs<bfloat16>, true>(b + j * bcs, bcs, brs, k, std::min(kPanel, n - j), kPanel,
                                        to + j * ((k + 1) / 2));
 }
-bool pairs_pay(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_bf16(); }
+bool pairs_profitable(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_bf16(); }
 void pairs_gemm(const HalfGemm<float>& g) { blocked<Pairs<float>>(g); }
 
 }  // namespace rl::cpu
@@ -112,7 +112,7 @@ void half_gemm(const HalfGemm<bfloat16>&) {}
 void half_gemm(const HalfGemm<float16>&) {}
 int64_t half_panels(int64_t, int64_t) { return 0; }
 void pack_half_panels(int64_t, int64_t, const bfloat16*, int64_t, int64_t, float*) {}
-bool pairs_pay(int64_t, int64_t, int64_t) { return false; }
+bool pairs_profitable(int64_t, int64_t, int64_t) { return false; }
 void pairs_gemm(const HalfGemm<float>&) {}
 }  // namespace rl::cpu
 #endif

@@ -1,4 +1,4 @@
-// Products of float16 and bfloat16 matrices with AVX-512: sums are floats, each rounded once to the result.
+// GEMMs of float16 and bfloat16 matrices with AVX-512: sums are floats, each rounded once to the result.
 #pragma once
 #include <cstdint>
 
@@ -19,7 +19,7 @@ template <class S> struct HalfGemm {
   const S* d;  // null for none; may be c itself with c's strides
   int64_t drs, dcs;
   const float* packed = nullptr;  // what pack_half_panels made of b, which is then not read
-  float* sums = nullptr;          // what the products are added to, instead of c: rows `srs` apart, up(n, 32) or more
+  float* sums = nullptr;          // accumulators to add to, instead of c: rows with stride `srs`, up(n, 32) or more
   int64_t srs = 0;
 };
 
@@ -27,11 +27,11 @@ bool half_gemm_available();  // whether this processor has what those below need
 void half_gemm(const HalfGemm<bfloat16>& g);
 void half_gemm(const HalfGemm<float16>& g);
 
-// b (k, n) packed once for many products of pairs, where the processor has those.
+// b (k, n) packed once for many GEMMs on bf16 pairs (vdpbf16ps), where the processor has it.
 int64_t half_panels(int64_t n, int64_t k);  // floats that it takes
 void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int64_t bcs, float* to);
 
-bool pairs_pay(int64_t m, int64_t n, int64_t k);  // whether floats cut to bfloat16 are multiplied faster
+bool pairs_profitable(int64_t m, int64_t n, int64_t k);  // whether floats cut to bfloat16 are multiplied faster
 void pairs_gemm(const HalfGemm<float>& g);
 
 }  // namespace rl::cpu

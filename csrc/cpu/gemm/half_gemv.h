@@ -1,5 +1,5 @@
-// A few rows against a stored matrix, as a network sees them that writes a text: the matrix is read once, where it
-// lies, at the speed of memory. Included by half_avx512.cpp alone.
+// A few rows against a stored matrix, as in decoding a text (a GEMV, or a GEMM of small M): the matrix is read once,
+// where it lies, at the speed of memory. Included by half_avx512.cpp alone.
 #pragma once
 #include "cpu/gemm/half_avx512.h"
 #include "cpu/gemm/pack_bf16.h"
@@ -9,9 +9,9 @@
 namespace rl::cpu {
 namespace {
 
-inline constexpr int64_t kFewAcross = 12, kFewAlong = 6;  // rows
+inline constexpr int64_t kSmallM = 12, kSmallN = 6;  // rows
 
-// c[r][j] = alpha * sums[r][j] + beta * d for `rows` rows, `step` apart in sums, at row i and columns j on.
+// c[r][j] = alpha * sums[r][j] + beta * d for `rows` rows, with stride `step` in sums, at row i and columns j on.
 template <class K> void put_rows(const HalfGemm<typename K::Number>& g, const float* sums, int64_t step, int64_t i,
                                  int64_t rows, int64_t j, int64_t cols) {
   using S = typename K::Number;
@@ -54,7 +54,7 @@ template <class K> void put_rows(const HalfGemm<typename K::Number>& g, const fl
   }
 }
 
-// R by kCols inner products of rows that both lie along the sum; sums[r][s]. The rows of b behind these are asked for
+// R by kCols dot products of rows that both lie along the sum; sums[r][s]. The rows of b behind these are asked for
 // meanwhile: rows are too short for the processor to see that they follow.
 template <class K, int R, int kCols>
 void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K::Number* b, int64_t bcs, float* sums) {
@@ -74,7 +74,7 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
     for (int r = 0; r < R; ++r) {
       const __m512 x = K::along(a + r * ars + p, left);
 #pragma GCC unroll 16
-      for (int s = 0; s < kCols; ++s) K::add_product(acc[r * kCols + s], x, y[s]);
+      for (int s = 0; s < kCols; ++s) K::multiply_add(acc[r * kCols + s], x, y[s]);
     }
   };
   int64_t p = 0;
@@ -85,7 +85,7 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
 }
 
 // b's columns lie along the sum.
-template <class K> void few_along(const HalfGemm<typename K::Number>& g) {
+template <class K> void gemv_small_m(const HalfGemm<typename K::Number>& g) {
   using DotsFn = void (*)(int64_t, const typename K::Number*, int64_t, const typename K::Number*, int64_t, float*);
   static constexpr DotsFn kFour[] = {nullptr,       dots<K, 1, 4>, dots<K, 2, 4>, dots<K, 3, 4>,
                                      dots<K, 4, 4>, dots<K, 5, 4>, dots<K, 6, 4>};
@@ -109,7 +109,7 @@ template <class K> void few_along(const HalfGemm<typename K::Number>& g) {
 
 inline constexpr int64_t kRowsAhead = 8;  // of b, which lie too far apart for the processor to see that they follow
 
-// R rows, packed as words one row after another, by NV vectors of b's columns, of which `cols` are there.
+// R rows, packed as dwords one row after another, by NV vectors of b's columns, of which `cols` are there.
 template <class K, int R, int NV>
 void across(int64_t k, const float* a, const typename K::Number* b, int64_t brs, int64_t cols, float* sums) {
   __m512 acc[R][NV];
@@ -126,7 +126,7 @@ void across(int64_t k, const float* a, const typename K::Number* b, int64_t brs,
           _mm_prefetch(reinterpret_cast<const char*>(b + (kRowsAhead + s) * brs + 16 * v), _MM_HINT_T0);
       const __m512 y = K::across(b + 16 * v, brs, k - p, v == NV - 1 ? last : static_cast<__mmask16>(0xffff));
 #pragma GCC unroll 12
-      for (int r = 0; r < R; ++r) K::add_product(acc[r][v], _mm512_set1_ps(a[r]), y);
+      for (int r = 0; r < R; ++r) K::multiply_add(acc[r][v], _mm512_set1_ps(a[r]), y);
     }
   }
 #pragma GCC unroll 12
@@ -136,7 +136,7 @@ void across(int64_t k, const float* a, const typename K::Number* b, int64_t brs,
 }
 
 // b's rows lie across the sum.
-template <class K> void few_across(const HalfGemm<typename K::Number>& g) {
+template <class K> void dots_small_m(const HalfGemm<typename K::Number>& g) {
   using AcrossFn = void (*)(int64_t, const float*, const typename K::Number*, int64_t, int64_t, float*);
   // As many vectors as registers hold sums; columns that are left over take one vector at a time.
   static constexpr AcrossFn kMany[] = {nullptr,         across<K, 1, 8>, across<K, 2, 8>,  across<K, 3, 8>,
@@ -147,17 +147,17 @@ template <class K> void few_across(const HalfGemm<typename K::Number>& g) {
                                       across<K, 4, 1>, across<K, 5, 1>, across<K, 6, 1>,  across<K, 7, 1>,
                                       across<K, 8, 1>, across<K, 9, 1>, across<K, 10, 1>, across<K, 11, 1>,
                                       across<K, 12, 1>};
-  const int64_t wide = g.m <= 3 ? 128 : g.m <= 6 ? 64 : 32;
-  const int64_t words = (g.k + K::kSteps - 1) / K::kSteps;
-  Scratch<float> packed(words * g.m);
-  pack_words<K>(g.a, g.ars, g.acs, g.k, g.m, g.m, packed.get());
+  const int64_t padded = g.m <= 3 ? 128 : g.m <= 6 ? 64 : 32;
+  const int64_t dwords = (g.k + K::kSteps - 1) / K::kSteps;
+  Scratch<float> packed(dwords * g.m);
+  pack_dwords<K>(g.a, g.ars, g.acs, g.k, g.m, g.m, packed.get());
   const int64_t work = g.k * std::max<int64_t>(1, g.m / 4);
-  const int64_t grain = std::max<int64_t>(wide, 131072 / std::max<int64_t>(work, 1) / wide * wide);
+  const int64_t grain = std::max<int64_t>(padded, 131072 / std::max<int64_t>(work, 1) / padded * padded);
   parallel_for(0, g.n, grain, [&](int64_t first, int64_t last) {
     alignas(64) float sums[24 * 16];
     for (int64_t j = first; j < last;) {
-      const bool many = last - j > wide - 16;
-      const int64_t width = many ? wide : 16, cols = std::min(width, last - j);
+      const bool many = last - j > padded - 16;
+      const int64_t width = many ? padded : 16, cols = std::min(width, last - j);
       (many ? kMany : kOne)[g.m](g.k, packed.get(), g.b + j * g.bcs, g.brs, cols, sums);
       put_rows<K>(g, sums, width, 0, g.m, j, cols);
       j += cols;

@@ -1,4 +1,4 @@
-// Products of integers and bools: blocks of rows and columns in registers, vectors along the columns. Sums wrap around;
+// GEMMs of integers and bools: blocks of rows and columns in registers, vectors along the columns. Sums wrap around;
 // those of bools are "any".
 #pragma once
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-// What products are summed in: it wraps, and its lower bits are the result's. Processors multiply no vectors of bytes.
+// What GEMMs accumulate in: it wraps, and its lower bits are the result's. Processors multiply no vectors of bytes.
 template <class T> struct wrap {
   using type = std::conditional_t<sizeof(T) == 1, uint16_t, std::make_unsigned_t<T>>;
 };
@@ -22,40 +22,43 @@ template <> struct wrap<bool> {
 };
 
 // Unsigned and not promoted: arithmetic in it wraps.
-template <class T> using wide_t = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T> using accumulator_t = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
 template <class T> inline constexpr bool is_integer = std::is_integral_v<T>;
 template <class T> T times(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x && y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) * static_cast<wide_t<T>>(y));
+  else if constexpr (is_integer<T>)
+    return static_cast<T>(static_cast<accumulator_t<T>>(x) * static_cast<accumulator_t<T>>(y));
   else return x * y;
 }
 template <class T> T plus(T x, T y) {
   if constexpr (std::is_same_v<T, bool>) return x || y;
-  else if constexpr (is_integer<T>) return static_cast<T>(static_cast<wide_t<T>>(x) + static_cast<wide_t<T>>(y));
+  else if constexpr (is_integer<T>)
+    return static_cast<T>(static_cast<accumulator_t<T>>(x) + static_cast<accumulator_t<T>>(y));
   else return x + y;
 }
 
-// Whether numbers of 64 bits, n by m of them, all fit 32.
-inline bool all_short(const int64_t* x, int64_t apart, int64_t n, int64_t m) {
+// Whether 64-bit values, n by m of them, all fit 32 bits.
+inline bool all_fit_32_bits(const int64_t* x, int64_t stride, int64_t n, int64_t m) {
   uint64_t beyond = 0;
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < m; ++j) beyond |= (static_cast<uint64_t>(x[i * apart + j]) + 0x80000000u) >> 32;
+    for (int64_t j = 0; j < m; ++j) beyond |= (static_cast<uint64_t>(x[i * stride + j]) + 0x80000000u) >> 32;
   return beyond == 0;
 }
 
-// to (k, wide) = the first n columns of b, and zeros.
+// to (k, padded) = the first n columns of b, and zeros.
 template <class T, class U>
-void pack_columns(const T* b, int64_t brs, int64_t bcs, int64_t k, int64_t n, int64_t wide, U* to) {
-  if (n < wide) std::memset(to, 0, static_cast<size_t>(k * wide) * sizeof(U));
+void pack_columns(const T* b, int64_t brs, int64_t bcs, int64_t k, int64_t n, int64_t padded, U* to) {
+  if (n < padded) std::memset(to, 0, static_cast<size_t>(k * padded) * sizeof(U));
   if (bcs == 1) {
     for (int64_t p = 0; p < k; ++p)
-      for (int64_t j = 0; j < n; ++j) to[p * wide + j] = static_cast<U>(b[p * brs + j]);
+      for (int64_t j = 0; j < n; ++j) to[p * padded + j] = static_cast<U>(b[p * brs + j]);
   } else {
-    constexpr int64_t kTurn = 16;  // columns whose lines stay in the first cache
-    for (int64_t j0 = 0; j0 < n; j0 += kTurn)
+    constexpr int64_t kRound = 16;  // columns whose lines stay in the first cache
+    for (int64_t j0 = 0; j0 < n; j0 += kRound)
       for (int64_t p = 0; p < k; ++p)
-        for (int64_t j = j0; j < std::min(n, j0 + kTurn); ++j) to[p * wide + j] = static_cast<U>(b[p * brs + j * bcs]);
+        for (int64_t j = j0; j < std::min(n, j0 + kRound); ++j)
+          to[p * padded + j] = static_cast<U>(b[p * brs + j * bcs]);
   }
 }
 
@@ -74,7 +77,7 @@ template <class T, class U> void int_result(T* c, const U* sums, int64_t n, T al
 }
 
 // sums (n) = matrix (n, k) @ x, whose rows or columns have unit stride.
-template <class T, class U> [[gnu::always_inline]] inline void int_line_of(const T* matrix, int64_t rs, int64_t cs,
+template <class T, class U> [[gnu::always_inline]] inline void int_gemv_of(const T* matrix, int64_t rs, int64_t cs,
                                                                            const U* x, int64_t n, int64_t k, U* sums) {
   auto added = [](U sum, T a, U b) {
     if constexpr (std::is_same_v<T, bool>) return static_cast<U>(sum | (static_cast<U>(a) & b));
@@ -101,30 +104,30 @@ template <class T, class U> [[gnu::always_inline]] inline void int_line_of(const
   }
 }
 template <class T, class U>
-void int_line(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
-  int_line_of(matrix, rs, cs, x, n, k, sums);
+void int_gemv(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
+  int_gemv_of(matrix, rs, cs, x, n, k, sums);
 }
 template <class T, class U>
-RL_WIDE void int_line_wide(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
-  int_line_of(matrix, rs, cs, x, n, k, sums);
+RL_AVX512 void int_gemv_avx512(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
+  int_gemv_of(matrix, rs, cs, x, n, k, sums);
 }
 
 // A few rows or columns of a result, one after the other.
-template <class T> void int_lines(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
+template <class T> void int_gemvs(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
                                   const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ldc) {
   using U = typename wrap<T>::type;
   const bool across = m <= n;
   const int64_t length = across ? n : m;
   Scratch<U> x(k), sums(length);
-  auto line = cpu::gemm_available() ? int_line_wide<T, U> : int_line<T, U>;
+  auto gemv = cpu::gemm_available() ? int_gemv_avx512<T, U> : int_gemv<T, U>;
   for (int64_t i = 0; i < std::min(m, n); ++i) {
     const T* from = across ? a + i * ars : b + i * bcs;
     for (int64_t p = 0; p < k; ++p) x[p] = static_cast<U>(from[p * (across ? acs : brs)]);
     if (across) {
-      line(b, bcs, brs, x.get(), n, k, sums.get());
+      gemv(b, bcs, brs, x.get(), n, k, sums.get());
       int_result(c + i * ldc, sums.get(), n, alpha, beta);
     } else {
-      line(a, ars, acs, x.get(), m, k, sums.get());
+      gemv(a, ars, acs, x.get(), m, k, sums.get());
       for (int64_t r = 0; r < m; ++r) int_result(c + r * ldc + i, sums.get() + r, 1, alpha, beta);
     }
   }
@@ -134,15 +137,15 @@ template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha,
                                  int ldb, T beta, T* c, int ldc) {
   using U = typename wrap<T>::type;
   constexpr int64_t kDeep = 256, kAcross = 512;  // of b, so much is packed at a time
-  constexpr IntProduct kKind = std::is_same_v<T, bool> ? IntProduct::Any : IntProduct::Plain;
+  constexpr IntMultiply kKind = std::is_same_v<T, bool> ? IntMultiply::Any : IntMultiply::Plain;
   int64_t ars = ta ? 1 : lda, acs = ta ? lda : 1;
   const int64_t brs = tb ? 1 : ldb, bcs = tb ? ldb : 1;
-  if (std::min(m, n) < 4 || k == 0) return int_lines<T>(m, n, k, alpha, a, ars, acs, b, brs, bcs, beta, c, ldc);
+  if (std::min(m, n) < 4 || k == 0) return int_gemvs<T>(m, n, k, alpha, a, ars, acs, b, brs, bcs, beta, c, ldc);
   IntBlocks<U> blocks;
   blocks.template set<kKind>();
   if constexpr (sizeof(T) == 8) {
-    if (all_short(a, lda, ta ? k : m, ta ? m : k) && all_short(b, ldb, tb ? n : k, tb ? k : n))
-      blocks.template set<IntProduct::Short>();
+    if (all_fit_32_bits(a, lda, ta ? k : m, ta ? m : k) && all_fit_32_bits(b, ldb, tb ? n : k, tb ? k : n))
+      blocks.template set<IntMultiply::Short>();
   }
   Scratch<U> whole;
   const U* left;
@@ -163,31 +166,31 @@ template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha,
     const T weight = p0 ? T(1) : beta;
     for (int64_t j0 = 0; j0 < n; j0 += kAcross) {
       const int64_t across = std::min<int64_t>(kAcross, n - j0);
-      auto wide = [&](int64_t j) { return across - j > lanes ? most : lanes; };
+      auto padded = [&](int64_t j) { return across - j > lanes ? most : lanes; };
       for (int64_t j = 0; j < across; j += most)
-        pack_columns(b + p0 * brs + (j0 + j) * bcs, brs, bcs, deep, std::min(most, across - j), wide(j),
+        pack_columns(b + p0 * brs + (j0 + j) * bcs, brs, bcs, deep, std::min(most, across - j), padded(j),
                      packed.get() + j * deep);
       for (int64_t i = 0; i < m; i += blocks.rows) {
         const int64_t rows = std::min<int64_t>(blocks.rows, m - i);
         const U* at[8];
         for (int64_t r = 0; r < blocks.rows; ++r) at[r] = left + (i + std::min(r, rows - 1)) * ars + p0 * acs;
         for (int64_t j = 0; j < across; j += most) {
-          blocks.of[wide(j) / lanes - 1](deep, at, acs, packed.get() + j * deep, sums);
+          blocks.of[padded(j) / lanes - 1](deep, at, acs, packed.get() + j * deep, sums);
           for (int64_t r = 0; r < rows; ++r)
-            int_result(c + (i + r) * ldc + j0 + j, sums + r * wide(j), std::min(most, across - j), alpha, weight);
+            int_result(c + (i + r) * ldc + j0 + j, sums + r * padded(j), std::min(most, across - j), alpha, weight);
         }
       }
     }
   }
 }
 
-// The same of so few numbers that a block takes longer to prepare than to multiply; c has strides of its own, and d is
+// The same of so few elements that a block takes longer to prepare than to multiply; c has strides of its own, and d is
 // added beta times, or nothing where it is null.
-inline constexpr int64_t kFewProducts = 256;
-template <class T> void int_few(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
-                                const T* b, int64_t brs, int64_t bcs, T* c, int64_t crs, int64_t ccs, T beta,
-                                const T* d, int64_t drs, int64_t dcs) {
-  using U = wide_t<T>;
+inline constexpr int64_t kTinyMacs = 256;
+template <class T> void int_tiny(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
+                                 const T* b, int64_t brs, int64_t bcs, T* c, int64_t crs, int64_t ccs, T beta,
+                                 const T* d, int64_t drs, int64_t dcs) {
+  using U = accumulator_t<T>;
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       const T *x = a + i * ars, *y = b + j * bcs;

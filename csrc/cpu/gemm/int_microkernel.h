@@ -1,4 +1,4 @@
-// Blocks of integer products in registers.
+// Microkernels of integer GEMMs.
 #pragma once
 #include <cstdint>
 
@@ -14,13 +14,13 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Products of 64 bits take several instructions, those of numbers of 32 bits in such lanes one.
-enum class IntProduct { Plain, Short, Any };
-template <IntProduct kKind, class V> [[gnu::always_inline]] inline void add_product(V& sum, const V& x, const V& y) {
-  if constexpr (kKind == IntProduct::Any) {
+// Multiplications of 64 bits take several instructions, those of 32-bit values in such lanes one.
+enum class IntMultiply { Plain, Short, Any };
+template <IntMultiply kKind, class V> [[gnu::always_inline]] inline void multiply_add(V& sum, const V& x, const V& y) {
+  if constexpr (kKind == IntMultiply::Any) {
     sum |= x & y;
 #ifdef __AVX2__
-  } else if constexpr (kKind == IntProduct::Short && sizeof(V) == 32) {
+  } else if constexpr (kKind == IntMultiply::Short && sizeof(V) == 32) {
     sum += reinterpret_cast<V>(__builtin_ia32_pmuldq256(reinterpret_cast<__v8si>(x), reinterpret_cast<__v8si>(y)));
 #endif
   } else {
@@ -30,7 +30,7 @@ template <IntProduct kKind, class V> [[gnu::always_inline]] inline void add_prod
 
 // sums (R, V vectors) = a (R, k) @ b (k, V vectors): b is packed, rows of a lie anywhere.
 template <class U> using IntBlock = void (*)(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums);
-template <class U, int kBytes, IntProduct kKind, int R, int V>
+template <class U, int kBytes, IntMultiply kKind, int R, int V>
 [[gnu::always_inline]] inline void int_block_of(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums) {
   typedef U Vector __attribute__((vector_size(kBytes)));
   Vector acc[R][V] = {};
@@ -43,24 +43,24 @@ template <class U, int kBytes, IntProduct kKind, int R, int V>
     for (int r = 0; r < R; ++r) {
       const Vector x = Vector{} + rows[r][p * acs];
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) add_product<kKind>(acc[r][v], x, y[v]);
+      for (int v = 0; v < V; ++v) multiply_add<kKind>(acc[r][v], x, y[v]);
     }
   }
   __builtin_memcpy(sums, acc, sizeof acc);
 }
-template <class U, IntProduct kKind, int V>
+template <class U, IntMultiply kKind, int V>
 void int_block(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums) {
   int_block_of<U, 32, kKind, 4, V>(k, a, acs, b, sums);
 }
-#ifdef RL_HAS_WIDE
-// The same on registers of 512 bits.
-template <class U, IntProduct kKind, int V>
-RL_WIDE void int_block_wide(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums) {
+#ifdef RL_HAS_AVX512
+// The same on AVX-512 registers.
+template <class U, IntMultiply kKind, int V>
+RL_AVX512 void int_block_avx512(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums) {
   int_block_of<U, 64, kKind, 8, V>(k, a, acs, b, sums);
 }
-// Blocks of int64 whose numbers have 32 bits.
+// Microkernels of int64 whose values fit 32 bits.
 template <int V>
-RL_WIDE void int_block_short(int64_t k, const uint64_t* const* a, int64_t acs, const uint64_t* b, uint64_t* sums) {
+RL_AVX512 void int_block_short(int64_t k, const uint64_t* const* a, int64_t acs, const uint64_t* b, uint64_t* sums) {
   constexpr int R = 8;
   __m512i acc[R][V];
   const uint64_t* rows[R];
@@ -90,13 +90,13 @@ RL_WIDE void int_block_short(int64_t k, const uint64_t* const* a, int64_t acs, c
 template <class U> struct IntBlocks {
   int64_t rows = 4, lanes = 32 / sizeof(U);
   IntBlock<U> of[2];
-  template <IntProduct kKind> IntBlocks<U>& set() {
+  template <IntMultiply kKind> IntBlocks<U>& set() {
     of[0] = int_block<U, kKind, 1>, of[1] = int_block<U, kKind, 2>;
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
     if (!cpu::gemm_available()) return *this;
     rows = 8, lanes = 64 / sizeof(U);
-    if constexpr (kKind == IntProduct::Short) of[0] = int_block_short<1>, of[1] = int_block_short<2>;
-    else of[0] = int_block_wide<U, kKind, 1>, of[1] = int_block_wide<U, kKind, 2>;
+    if constexpr (kKind == IntMultiply::Short) of[0] = int_block_short<1>, of[1] = int_block_short<2>;
+    else of[0] = int_block_avx512<U, kKind, 1>, of[1] = int_block_avx512<U, kKind, 2>;
 #endif
     return *this;
   }

@@ -5,19 +5,21 @@
 namespace rl::RL_ISA {
 namespace {
 
-DTypeProducts products(DType dtype) {
-  if (DTypeProducts p = blas_products(dtype); p.product) return p;
-  if (DTypeProducts p = half_products(dtype); p.product) return p;
-  DTypeProducts p = int_products(dtype);
-  CHECK(p.product, NotImplemented, "matmul: there is no product for '", info(dtype).legacy, "'");
+DTypeMatmul matmul_for(DType dtype) {
+  if (DTypeMatmul p = blas_matmul(dtype); p.matmul) return p;
+  if (DTypeMatmul p = half_matmul(dtype); p.matmul) return p;
+  DTypeMatmul p = int_matmul(dtype);
+  CHECK(p.matmul, NotImplemented, "matmul: there is no product for '", info(dtype).legacy, "'");
   return p;
 }
 
-void matmul(const View& out, const View& a, const View& b) { products(out.dtype).product(out, a, b, nullptr); }
+void matmul(const View& out, const View& a, const View& b) { matmul_for(out.dtype).matmul(out, a, b, nullptr); }
 void addmm(const View& out, const View& a, const View& b, const MatmulParams& params) {
-  products(out.dtype).product(out, a, b, &params);
+  matmul_for(out.dtype).matmul(out, a, b, &params);
 }
-void dot(const View& out, const View& a, const View& b, bool conjugate) { products(a.dtype).dot(out, a, b, conjugate); }
+void dot(const View& out, const View& a, const View& b, bool conjugate) {
+  matmul_for(a.dtype).dot(out, a, b, conjugate);
+}
 
 }  // namespace
 

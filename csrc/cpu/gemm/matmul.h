@@ -1,21 +1,21 @@
-// The products of one dtype, each compiled in its own file.
+// The matmuls of one dtype, each compiled in its own file.
 #pragma once
 #include "backend/matmul.h"
 #include "cpu/isa.h"
 
 namespace rl::RL_ISA {
 
-// params is null for a plain product
-using ProductFn = void (*)(const View& out, const View& a, const View& b, const MatmulParams* params);
+// params is null for a plain GEMM
+using MatmulFn = void (*)(const View& out, const View& a, const View& b, const MatmulParams* params);
 using DotFn = void (*)(const View& out, const View& a, const View& b, bool conjugate);
 
-struct DTypeProducts {
-  ProductFn product;
+struct DTypeMatmul {
+  MatmulFn matmul;
   DotFn dot;
 };
 
-DTypeProducts blas_products(DType dtype);
-DTypeProducts half_products(DType dtype);
-DTypeProducts int_products(DType dtype);
+DTypeMatmul blas_matmul(DType dtype);
+DTypeMatmul half_matmul(DType dtype);
+DTypeMatmul int_matmul(DType dtype);
 
 }  // namespace rl::RL_ISA

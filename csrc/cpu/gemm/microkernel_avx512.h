@@ -23,7 +23,7 @@ template <> struct Vec<float> {
   static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, Reg x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  // sum += *x * b, the number read by the instruction itself
+  // sum += *x * b, the element read by the instruction itself
   static void fma_from(Reg& sum, Reg b, const float* x) {
     asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
   }
@@ -42,7 +42,7 @@ template <> struct Vec<float> {
                            _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
     store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
   }
-  static void transpose(Reg* r) { turn(r); }
+  static void transpose(Reg* r) { rl::cpu::transpose(r); }
 };
 template <> struct Vec<double> {
   using Reg = __m512d;
@@ -101,13 +101,13 @@ template <int kQuarters> int64_t pack_quarters(const float* src, int64_t js, int
   const auto lanes = static_cast<__mmask16>((1u << 4 * kQuarters) - 1);
   int64_t p = 0;
   for (; p + 4 <= k; p += 4) {
-    // The rows that follow, a quarter of them in each turn: they are too many for the processor to see where they go
-    // on.
+    // The rows that follow, a quarter of them in each iteration: they are too many for the processor to see where they
+    // go on.
     const float* next = src + (4 * kQuarters + p / 4 % 4) * js + p;
 #pragma GCC unroll 4
     for (int q = 0; q < kQuarters; ++q) __builtin_prefetch(next + 4 * q * js);
     __m512 r[4];
-    turn_rows<kQuarters>(src + p, js, r);
+    transpose_rows<kQuarters>(src + p, js, r);
 #pragma GCC unroll 4
     for (int t = 0; t < 4; ++t) _mm512_mask_storeu_ps(dst + (p + t) * width, lanes, r[t]);
   }
@@ -128,7 +128,7 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
     for (int64_t j = 0; j < padded; j += W) {
       auto out = first_lanes<T>(padded - j);
       int64_t p = 0;
-      // What is left of rows or of the sum, number by number: turning registers for it would take longer.
+      // What is left of rows or of the sum, element by element: turning registers for it would take longer.
       const int64_t some = count - j < W ? count - j : W;
       auto one_by_one = [&](int64_t from) {
         for (int64_t q = from; q < k; ++q) {
@@ -168,9 +168,9 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
   }
 }
 
-// Rows of `count` columns, `step` apart, to panels of P columns: dst[i * k + p * width] for the panel at column i,
-// which is P wide, or what is left in the last one. Four rows at a time: each is read on from where it was, and what is
-// written are whole lines.
+// Rows of `count` columns, with stride `step`, to panels of P columns: dst[i * k + p * width] for the panel at column
+// i, which is P wide, or what is left in the last one. Four rows at a time: each is read on from where it was, and what
+// is written are whole lines.
 template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t k, int64_t count, T* dst) {
   using V = Vec<T>;
   static_assert(P <= 2 * V::W);
@@ -193,8 +193,8 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
 
 inline constexpr int kBlockRows = 12;
 
-// MR rows by NV vectors of c, from rows of b that are ldb apart. a has unit stride along the sum and rows that are `as`
-// apart (in place), or unit stride along the rows and steps of the sum that are `as` apart. The sums start from the row
+// MR rows by NV vectors of c, from rows of b with stride ldb. a has unit stride along the sum and rows that are `as`
+// apart (in place), or unit stride along the rows and steps of the sum with stride `as`. The sums start from the row
 // `start`, or from zero where it is null. `last` is the mask of the last vector of columns.
 //   (k, a, as, b, ldb, c, ldc, alpha, add, start, last)
 template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
@@ -209,7 +209,7 @@ template <class T> using KeepingBlockFn = void (*)(int64_t, const T*, int64_t, c
 // keep b, for kBlockRows rows by two vectors.
 const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place);
 const BlockFn<double>* double_blocks(int vectors, bool masked, bool in_place);
-const BlockFn<float>* pair_blocks(int vectors, bool in_place);  // of pairs of bfloat16 (Note [Words of a sum])
+const BlockFn<float>* pair_blocks(int vectors, bool in_place);  // of pairs of bfloat16 (Note [Pairs of bf16])
 KeepingBlockFn<float> float_keeping_block(bool in_place);
 KeepingBlockFn<double> double_keeping_block(bool in_place);
 
@@ -224,7 +224,7 @@ template <class T> KeepingBlockFn<T> keeping_block_of(bool in_place) {
   else return double_keeping_block(in_place);
 }
 
-// NV vectors of columns by MR rows of a that lie `ars` apart with unit stride along the sum; b is packed as
+// NV vectors of columns by MR rows of a with stride `ars` with unit stride along the sum; b is packed as
 // [k][NV * W]. The result goes to tile[MR][NV * W].
 template <int MR, int NV, class T> void rows_block(int64_t k, const T* a, int64_t ars, const T* b, T* tile) {
   using V = Vec<T>;
@@ -293,7 +293,7 @@ void put_tile(const T* tile, int rows, int width, int lanes, T* c, int64_t crs, 
     }
 }
 
-// R by S inner products of rows: a's and b's both with unit stride along the sum. c's strides are free. kAhead: the S
+// R by S dot products of rows: a's and b's both with unit stride along the sum. c's strides are free. kAhead: the S
 // rows of b behind these are asked for meanwhile. Rows are too short for the processor to see that they follow.
 template <int R, int S, bool kAhead, class T> void dots(int64_t k, const T* a, int64_t ars, const T* b, int64_t bcs,
                                                         T* c, int64_t crs, int64_t ccs, T alpha, bool add) {

@@ -1,4 +1,4 @@
-// The blocks that products on 512-bit registers are made of.
+// The microkernels of GEMMs on 512-bit registers.
 #include <cstdint>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace rl::cpu {
 namespace {
 
-// Words that are pairs of bfloat16 (Note [Words of a sum]). The assembler knows the instruction whatever this file is
+// Words that are pairs of bfloat16 (Note [Pairs of bf16]). The assembler knows the instruction whatever this file is
 // compiled for.
 struct PairVec : Vec<float> {
   static Reg fma(Reg a, Reg b, Reg c) {
@@ -20,7 +20,7 @@ struct PairVec : Vec<float> {
   }
 };
 
-constexpr int kRowsAhead = 24;  // of b in place: their way takes longer than the products of a few rows
+constexpr int kRowsAhead = 24;  // of b in place: loading them takes longer than the multiplications of a few rows
 
 // See BlockFn. With kKeeps the rows of b are left in `kept`, one after another.
 template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T, class V = Vec<T>>
@@ -72,13 +72,13 @@ template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T, cla
     b += ldb;
     asm("" : "+r"(a), "+r"(b));  // else four steps' addresses are computed ahead, for which there are no registers
   };
-  // A row of c in every turn: it is wanted when the sums are there, and all rows at once would hold up b.
-  const T *line = c, *const last_line = c + (MR - 1) * ldc;
+  // A row of c in every iteration: it is wanted when the sums are there, and all rows at once would hold up b.
+  const T *c_row = c, *const last_c_row = c + (MR - 1) * ldc;
 #pragma GCC unroll 1
   for (; p + 4 <= k; p += 4) {
-    __builtin_prefetch(line, 1);
-    if (NV > 1) __builtin_prefetch(line + V::W, 1);
-    line = line == last_line ? line : line + ldc;
+    __builtin_prefetch(c_row, 1);
+    if (NV > 1) __builtin_prefetch(c_row + V::W, 1);
+    c_row = c_row == last_c_row ? c_row : c_row + ldc;
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) step(p + i);
   }

@@ -1,10 +1,11 @@
-// How halves enter the registers of a product. Included after the target pragma of the files that compute with it.
+// Packing of fp16 and bf16 for the registers of a GEMM: pairs of bf16 in the VNNI layout of vdpbf16ps. Included after
+// the target pragma of the files that compute with it.
 //
-// Note [Words of a sum]
-// The blocks of a product (microkernels_avx512.cpp) see words of 32 bits: one step of the sum as a float, or two steps
+// Note [Pairs of bf16]
+// The blocks of a GEMM (microkernels_avx512.cpp) see dwords: one step of the sum as a float, or two steps
 // as a pair of bfloat16, where the processor multiplies pairs and adds both products to a float (vdpbf16ps), twice as
-// many in the same time. An odd last step is paired with zero. All else is the same for both, and halves become floats,
-// or floats halves, while they are packed.
+// many in the same time. An odd last step is paired with zero. All else is the same for both; fp16 and bf16 become
+// floats, or floats become bf16, while they are packed.
 #pragma once
 #include <immintrin.h>
 
@@ -27,7 +28,7 @@ inline __m512 widened(__m256i bits, const bfloat16*) {
 }
 inline __m512 widened(__m256i bits, const float16*) { return _mm512_cvtph_ps(bits); }
 
-// 16 numbers as floats, those out of the mask as zeros; and back, rounded to nearest even.
+// 16 elements as floats, those out of the mask as zeros; and back, rounded to nearest even.
 template <class S> __m512 get(const S* from, __mmask16 mask) {
   if constexpr (std::is_same_v<S, float>) return _mm512_maskz_loadu_ps(mask, from);
   else return widened(_mm256_maskz_loadu_epi16(mask, from), from);
@@ -46,11 +47,11 @@ template <class S> void put(S* to, __m512 x, __mmask16 mask) {
   else _mm256_mask_storeu_epi16(to, mask, rounded(x, to));
 }
 
-// A word is one step, a float.
+// A dword is one step, a float.
 template <class S> struct Floats {
   using Number = S;
   static constexpr int64_t kSteps = 1;
-  // 16 words along the sum, of which `left` steps are there; 16 lanes of one word, whose steps are `step` apart.
+  // 16 dwords along the sum, of which `left` steps are there; 16 lanes of one dword, whose steps have stride `step`.
   static __m512 along(const S* from, int64_t left) { return get(from, first16(left)); }
   static __m512 across(const S* from, int64_t, int64_t, __mmask16 mask) { return get(from, mask); }
   static void across_two(const S* from, int64_t, int64_t, float* to) {  // 32 lanes
@@ -58,11 +59,11 @@ template <class S> struct Floats {
     _mm512_storeu_ps(to + 16, get(from + 16, 0xffff));
   }
   static void put_two(S* to, __m512 x0, __m512 x1) { put(to, x0, 0xffff), put(to + 16, x1, 0xffff); }
-  static void add_product(__m512& sum, __m512 x, __m512 y) { sum = _mm512_fmadd_ps(x, y, sum); }
+  static void multiply_add(__m512& sum, __m512 x, __m512 y) { sum = _mm512_fmadd_ps(x, y, sum); }
   static const BlockFn<float>* blocks(int vectors, bool) { return float_blocks(vectors, false, false); }
 };
 
-// A word is two steps, each a bfloat16 or a float that is rounded to one.
+// A dword is two steps, each a bfloat16 or a float that is rounded to one.
 template <class S> struct Pairs {
   using Number = S;
   alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -102,37 +103,37 @@ template <class S> struct Pairs {
     if constexpr (std::is_same_v<S, float>) put(to, x0, 0xffff), put(to + 16, x1, 0xffff);
     else _mm512_storeu_si512(to, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(x1, x0)));
   }
-  static void add_product(__m512& sum, __m512 x, __m512 y) {
+  static void multiply_add(__m512& sum, __m512 x, __m512 y) {
     sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
   }
   static const BlockFn<float>* blocks(int vectors, bool in_place) { return pair_blocks(vectors, in_place); }
 };
 
-// 16 lanes that lie `ls` apart, with unit stride along the sum, as `words` <= 16 rows of lanes that are `width` apart.
-template <class K> [[gnu::flatten]] void turn_words(const typename K::Number* src, int64_t ls, int64_t left,
-                                                    int64_t lanes, int64_t words, int64_t width, __mmask16 out,
-                                                    float* dst) {
+// 16 lanes of stride `ls`, with unit stride along the sum, as `dwords` <= 16 rows of lanes with stride `width`.
+template <class K> [[gnu::flatten]] void transpose_dwords(const typename K::Number* src, int64_t ls, int64_t left,
+                                                          int64_t lanes, int64_t dwords, int64_t width, __mmask16 out,
+                                                          float* dst) {
   __m512 r[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) r[i] = i < lanes ? K::along(src + i * ls, left) : _mm512_setzero_ps();
-  turn(r);
-  if (words == 16)
+  transpose(r);
+  if (dwords == 16)
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) _mm512_mask_storeu_ps(dst + i * width, out, r[i]);
   else
-    for (int64_t i = 0; i < words; ++i) _mm512_mask_storeu_ps(dst + i * width, out, r[i]);
+    for (int64_t i = 0; i < dwords; ++i) _mm512_mask_storeu_ps(dst + i * width, out, r[i]);
 }
 
-// dst[w * width + lane] = word w of a lane, for `steps` steps of the sum; lanes from `count` up to `width` <= 32 become
-// zero. A number is at src[lane * ls + step * ps].
-template <class K> void pack_words(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count,
-                                   int64_t width, float* dst) {
+// dst[w * width + lane] = dword w of a lane, for `steps` steps of the sum; lanes from `count` up to `width` <= 32
+// become zero. An element is at src[lane * ls + step * ps].
+template <class K> void pack_dwords(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps, int64_t count,
+                                    int64_t width, float* dst) {
   using S = typename K::Number;
   constexpr int64_t kTaken = 16 * K::kSteps;
-  const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
+  const int64_t dwords = (steps + K::kSteps - 1) / K::kSteps;
   S gathered[16 * kTaken];
   for (int64_t j = 0; j < width; j += 16)
-    for (int64_t w = 0; w < words; w += 16) {
+    for (int64_t w = 0; w < dwords; w += 16) {
       const int64_t left = steps - w * K::kSteps, lanes = count - j < 16 ? count - j : 16;
       const S* rows = src + j * ls + w * K::kSteps * ps;
       int64_t step = ls;
@@ -142,37 +143,37 @@ template <class K> void pack_words(const typename K::Number* src, int64_t ls, in
           for (int64_t s = 0; s < some; ++s) gathered[i * kTaken + s] = rows[i * ls + s * ps];
         rows = gathered, step = kTaken;
       }
-      turn_words<K>(rows, step, left, lanes, words - w < 16 ? words - w : 16, width, first16(width - j),
-                    dst + w * width + j);
+      transpose_dwords<K>(rows, step, left, lanes, dwords - w < 16 ? dwords - w : 16, width, first16(width - j),
+                          dst + w * width + j);
     }
 }
 
-// `count` lanes to panels of `most` lanes, one after another, each [word][lane]. The last one has as many lanes as are
+// `count` lanes to panels of `most` lanes, one after another, each [dword][lane]. The last one has as many lanes as are
 // left (kPads: or as many as fill its vectors).
 template <bool kPads> int64_t panel_width(int64_t left, int64_t most) {
   return left >= most ? most : !kPads ? left : left > 16 ? 32 : 16;
 }
 template <class K, bool kPads> void pack_panels(const typename K::Number* src, int64_t ls, int64_t ps, int64_t steps,
                                                 int64_t count, int64_t most, float* dst) {
-  const int64_t words = (steps + K::kSteps - 1) / K::kSteps;
+  const int64_t dwords = (steps + K::kSteps - 1) / K::kSteps;
   if (ls != 1) {
     for (int64_t j = 0; j < count; j += most)
-      pack_words<K>(src + j * ls, ls, ps, steps, count - j < most ? count - j : most,
-                    panel_width<kPads>(count - j, most), dst + j * words);
+      pack_dwords<K>(src + j * ls, ls, ps, steps, count - j < most ? count - j : most,
+                     panel_width<kPads>(count - j, most), dst + j * dwords);
     return;
   }
-  // A word of all lanes at a time: each step is read on from where it was, and what is written are whole lines.
-  for (int64_t w = 0; w < words; ++w, src += K::kSteps * ps) {
+  // A dword of all lanes at a time: each step is read on from where it was, and what is written are whole lines.
+  for (int64_t w = 0; w < dwords; ++w, src += K::kSteps * ps) {
     const int64_t left = steps - w * K::kSteps;
     int64_t j = 0;
     for (; kPads && j + 32 <= count; j += 32) {
       for (int64_t s = 0; s < K::kSteps; ++s)
         _mm_prefetch(reinterpret_cast<const char*>(src + (8 + s) * ps + j), _MM_HINT_T0);
-      K::across_two(src + j, ps, left, dst + j * words + w * 32);
+      K::across_two(src + j, ps, left, dst + j * dwords + w * 32);
     }
     for (; j < count; j += most) {
       const int64_t width = panel_width<kPads>(count - j, most), some = count - j < most ? count - j : most;
-      float* to = dst + j * words + w * width;
+      float* to = dst + j * dwords + w * width;
       for (int64_t v = 0; v < width; v += 16)
         _mm512_mask_storeu_ps(to + v, first16(width - v), K::across(src + j + v, ps, left, first16(some - v)));
     }

@@ -19,7 +19,7 @@ namespace {
 constexpr int kDotRows = 6, kDotCols = 4;  // sums that registers hold
 template <class T>
 using DotsFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, int64_t, T, bool);
-// Inner products of `rows` rows of a with 0 to kDotCols rows of b.
+// Dot products of `rows` rows of a with 0 to kDotCols rows of b.
 template <class T, bool kAhead> const DotsFn<T>* dots_of(int64_t rows) {
   auto table = [](auto r) -> const DotsFn<T>* {
     constexpr int R = decltype(r)::value;
@@ -37,8 +37,8 @@ template <class T, bool kAhead> const DotsFn<T>* dots_of(int64_t rows) {
   }
 }
 
-// Few rows against a b stored along the sum, as in the layers of a network on a small batch: inner products
-// read b once, where packing it would take longer than the product.
+// Few rows against a b stored along the sum, as in the layers of a network on a small batch: dot products
+// read b once, where packing it would take longer than the GEMM.
 template <class T> void thin(const Gemm<T>& g) {
   const int64_t passes = (g.m + kDotRows - 1) / kDotRows, rows = (g.m + passes - 1) / passes;
   const int64_t work = g.k * std::max<int64_t>(1, g.m / 4);
@@ -87,13 +87,13 @@ template <class T> void narrow(const Gemm<T>& g) {
 
 constexpr int64_t kMostRows = 2048;                         // of a tile
 constexpr int64_t kKept = 1 << 20;                          // bytes of b that a thread packs once
-constexpr int64_t kTurns = 8;                               // in which a thread's part of the rows is handed out
-constexpr double kTurnMacs = 2e6;                           // of a turn at least
-constexpr double kLargeResult = 1 << 18;                    // numbers
-constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a pays
+constexpr int64_t kRounds = 8;                              // in which a thread's part of the rows is handed out
+constexpr double kRoundMacs = 2e6;                          // of a round at least
+constexpr double kLargeResult = 1 << 18;                    // elements
+constexpr int64_t kPacksFrom = 384, kPacksColliding = 192;  // columns from which on packing a is profitable
 constexpr int64_t kOverFrom = 64, kOverUpTo = 256;          // steps of the sum, and columns, see take_over()
 
-// The product block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
+// The GEMM block by block: rows of a against panels of two vectors' width of b, a slice of the sum at a time. A
 // block's rows stay in the first cache while they meet a group of panels, which stream from the second. The longer the
 // slice, the less often sums go to c and come back. Each tile packs what it reads for itself: no thread waits for, or
 // reads from the cache of, another.
@@ -113,11 +113,11 @@ template <class T> struct Blocked {
     packs_a = g.acs != 1 || (g.n >= (collide ? kPacksColliding : kPacksFrom) && g.m > kBlockRows);
     if (g.d && g.drs == 0 && g.dcs == 1 && g.alpha == T(1) && g.beta == T(1)) bias = g.d;
     by_rows = g.d && g.dcs == 0 && g.drs != 0 && g.beta != T(0);
-    // Rows of b are read in place when there are too few rows of a to pay for packing it.
+    // Rows of b are read in place when there are too few rows of a for packing to be profitable.
     packs_b = g.bcs != 1 || !(g.m <= 96 || g.k * g.n * static_cast<int64_t>(sizeof(T)) <= 65536);
   }
 
-  // A vector for a few columns, as for places of 7x7 planes, would be mostly idle: they are inner products with
+  // A vector for a few columns, as for the pixels of 7x7 planes, would be mostly idle: they are dot products with
   // the rows of a, which a block has just read.
   void take_over() {
     const int64_t columns = g.n % W;
@@ -130,8 +130,8 @@ template <class T> struct Blocked {
         for (int64_t q = 0; q < over; ++q) standing[q * g.k + p] = g.b[p * g.brs + (g.n + q) * g.bcs];
     });
   }
-  // Puts what is added to rows into a block just before its product, while it is near. Returns whether that is added
-  // to.
+  // The epilogue's addend goes into a block just before its GEMM, while it is in the cache. Returns whether that is
+  // added to.
   bool begin_rows(int64_t i, int64_t rows, int64_t j, int64_t cols, int64_t p, bool add) const {
     if (!by_rows || p != 0) return add;
     for (int64_t r = i; r < i + rows; ++r) std::fill_n(g.c + r * g.crs + j, cols, g.beta * g.d[r * g.drs]);
@@ -149,7 +149,7 @@ template <class T> struct Blocked {
         for (int64_t j = 0; j < over; ++j) c[q * g.crs + j] += bias[g.n + j];
     }
   }
-  // What the product of a tile is added to. The columns that stand over go with the last tile.
+  // What the GEMM of a tile accumulates into. The columns that stand over go with the last tile.
   bool begin_tile(int64_t i0, int64_t i1, int64_t j0, int64_t j1) const {
     return !bias && !by_rows && prepare(g, i0, i1 - i0, j0, j1 - j0 + (j1 == g.n ? over : 0));
   }
@@ -201,15 +201,16 @@ template <class T> struct Blocked {
 
   void run() const {
     const double macs = static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-    // Sums of sums are more exact than one long sum; but where c is large, its way to memory and back is long too.
+    // Sums of sums are more exact than one long sum; but where c is large, writing it out and reading it back is slow
+    // too.
     const int64_t most = (macs >= kLargeResult * static_cast<double>(g.k) ? 2048 : 1024) / sizeof(T);
     const int64_t slices = std::max<int64_t>(1, (g.k + most - 1) / most), slice = (g.k + slices - 1) / slices;
-    const int64_t wide = (g.n + kPanel - 1) / kPanel * kPanel, bytes = wide * g.k * static_cast<int64_t>(sizeof(T));
+    const int64_t padded = (g.n + kPanel - 1) / kPanel * kPanel, bytes = padded * g.k * static_cast<int64_t>(sizeof(T));
     const bool kept = bytes <= kKept;
     // Packing a small b once more costs a thread little, and next to nothing where its first rows do it.
     const int64_t own_rows = kept && g.bcs == 1 ? kOwnRows / 4 : bytes <= kKept / 2 ? kOwnRows / 2 : kOwnRows;
     const Tiles tile(g.m, g.n, kMostRows, kBlockRows, kPanel, (packs_a ? 32 : 4) * kPanel, macs, own_rows);
-    if (tile.across == 1 && tile.down > 1 && kept) return run_by_rows(tile, slice, wide, macs);
+    if (tile.across == 1 && tile.down > 1 && kept) return run_by_rows(tile, slice, padded, macs);
     parallel_for(0, tile.down * tile.across, 1, [&](int64_t first, int64_t last) {
       Scratch<T> packed(slice * ((packs_a ? tile.rows : 0) + kGroup));
       T *panels = packed.get(), *blocks = panels + slice * kGroup;
@@ -246,10 +247,10 @@ template <class T> struct Blocked {
   }
   // Each thread packs all of b, then takes a few rows at a time, of its own part first: where cores differ in speed,
   // the faster one does more.
-  void run_by_rows(const Tiles& tile, int64_t slice, int64_t wide, double macs) const {
+  void run_by_rows(const Tiles& tile, int64_t slice, int64_t padded, double macs) const {
     const int64_t parts = tile.down;
-    const auto least = static_cast<int64_t>(kTurnMacs * static_cast<double>(g.m) / macs) + 1;
-    const int64_t height = (std::max(least, tile.rows / kTurns) + kBlockRows - 1) / kBlockRows * kBlockRows;
+    const auto least = static_cast<int64_t>(kRoundMacs * static_cast<double>(g.m) / macs) + 1;
+    const int64_t height = (std::max(least, tile.rows / kRounds) + kBlockRows - 1) / kBlockRows * kBlockRows;
     struct alignas(64) Next {
       std::atomic<int64_t> row;
     };
@@ -264,16 +265,16 @@ template <class T> struct Blocked {
           const int64_t i0 = next[part].row.fetch_add(height, std::memory_order_relaxed),
                         i1 = std::min(end, i0 + height);
           if (i0 >= end) break;
-          if (first) packed.reset((packs_b ? g.k * wide : 0) + (packs_a ? slice * height : 0));
+          if (first) packed.reset((packs_b ? g.k * padded : 0) + (packs_a ? slice * height : 0));
           const bool left = first && packs_b && leaves(i0, i1);
-          T* blocks = packed.get() + (packs_b ? g.k * wide : 0);
+          T* blocks = packed.get() + (packs_b ? g.k * padded : 0);
           bool add = begin_tile(i0, i1, 0, g.n);
           for (int64_t p = 0; p < g.k; p += slice, add = true) {
             const int64_t len = std::min(slice, g.k - p);
             if (packs_a) pack_a(i0, i1, p, len, blocks);
             for (int64_t group = 0; group < g.n; group += kGroup) {
               const int64_t end = std::min(g.n, group + kGroup);
-              T* panels = packs_b ? packed.get() + p * wide + group * len : nullptr;
+              T* panels = packs_b ? packed.get() + p * padded + group * len : nullptr;
               if (first && packs_b) pack_b(group, end, p, len, panels, left);
               meet(i0, i1, group, end, p, len, packs_a ? blocks : nullptr, panels, left, add);
             }
@@ -285,7 +286,7 @@ template <class T> struct Blocked {
   }
 };
 
-// Products that the first cache holds: nothing is cut, and only a b that stands along the sum is packed. A batch of
+// GEMMs that the first cache holds: nothing is cut, and only a b that stands along the sum is packed. A batch of
 // them takes no memory from the heap.
 constexpr double kSmallMacs = 3e5;
 template <class T> bool is_small(const Gemm<T>& g) {
@@ -334,9 +335,9 @@ template <class T> void run(const Gemm<T>& g) {
 bool gemm_available() { return has_avx512(); }
 void gemm(const Gemm<float>& g) {
   if (g_float_precision == FloatPrecision::Highest) return run(g);
-  if (unit_pays(g.m, g.n, g.k)) return unit_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
-  // Three products of pairs for the sixteen bits of "high" would take longer than one of floats.
-  if (g_float_precision == FloatPrecision::High || !pairs_pay(g.m, g.n, g.k)) return run(g);
+  if (amx_profitable(g.m, g.n, g.k)) return amx_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
+  // Three GEMMs of pairs for the sixteen bits of "high" would take longer than one of floats.
+  if (g_float_precision == FloatPrecision::High || !pairs_profitable(g.m, g.n, g.k)) return run(g);
   pairs_gemm(
       {g.m, g.n, g.k, g.a, g.ars, g.acs, g.b, g.brs, g.bcs, g.c, g.crs, g.ccs, g.alpha, g.beta, g.d, g.drs, g.dcs});
 }

@@ -1,4 +1,4 @@
-// What the products of gemm.h have in common: how the result is cut up, and what is added to it.
+// What the GEMMs of gemm.h have in common: how the result is cut into tiles, and the epilogue (beta * d).
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace rl::cpu {
 namespace {
 
-// Puts beta * d into a tile of c. Returns whether the product is then added to it.
+// Puts beta * d into a tile of c. Returns whether the GEMM is then added to it.
 template <class T, class S> bool prepare(const Gemm<T, S>& g, int64_t i, int64_t rows, int64_t j, int64_t cols) {
   if (!g.d || g.beta == T(0)) return false;
   if (g.d == g.c && g.beta == T(1)) return true;
@@ -31,7 +31,7 @@ template <class T, class S> bool prepare(const Gemm<T, S>& g, int64_t i, int64_t
 inline constexpr int64_t kOwnRows = 192;  // rows of a thread from which on it packs all of b for itself
 
 // How the result is cut into tiles. An element's sum is the same in any tile, so the cut may depend on the number of
-// threads. Threads own whole rows where there are enough of them: what precedes and follows a product mostly goes row
+// threads. Threads own whole rows where there are enough of them: what precedes and follows a GEMM mostly goes row
 // by row too, and then finds its data in the same core's cache.
 struct Tiles {
   int64_t rows, cols, down, across;

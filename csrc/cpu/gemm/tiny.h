@@ -1,4 +1,4 @@
-// Products of matrices so small that calling a library for each takes longer than the product: turns, joints, the
+// GEMMs of matrices so small that calling a library for each takes longer than the GEMM: rotations, joints, the
 // blocks of a batch.
 #pragma once
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace rl::RL_ISA {
 namespace {
 
 inline constexpr int64_t kTinySum = 16;     // the longest
-inline constexpr int64_t kInnerSum = 4096;  // the longest of a single number
+inline constexpr int64_t kInnerSum = 4096;  // the longest of a single element
 
-// A row of N numbers: a vector, where the processor has such.
+// A row of N elements: a vector, where the processor has such.
 template <int N, class T> struct TinyRow {
   typedef T Type __attribute__((vector_size(sizeof(T) * N)));
   [[gnu::always_inline]] static void add(Type& sum, T x, const Type& row) { sum += x * row; }
@@ -28,9 +28,9 @@ template <class T> struct TinyRow<3, T> {
 };
 
 // c (m, N) = alpha * a (m, k) @ b (k, N) + beta * d, d null for none, all strides free; k <= kTinySum.
-template <int N, class T> void tiny_product(int64_t m, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b,
-                                            int64_t brs, int64_t bcs, T* c, int64_t crs, int64_t ccs, const T* d,
-                                            int64_t drs, int64_t dcs, T alpha, T beta) {
+template <int N, class T> void tiny_gemm(int64_t m, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b,
+                                         int64_t brs, int64_t bcs, T* c, int64_t crs, int64_t ccs, const T* d,
+                                         int64_t drs, int64_t dcs, T alpha, T beta) {
   using Kind = TinyRow<N, T>;
   using Row = typename Kind::Type;
   Row rows[kTinySum];

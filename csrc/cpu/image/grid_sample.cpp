@@ -20,17 +20,17 @@ namespace {
 
 constexpr int64_t kPoints = 256;
 
-// The four pixels around each of up to kPoints places: where they lie in a plane, and their weights, 0 outside.
+// The four pixels around each of up to kPoints sample points: their offsets in a plane, and their weights, 0 outside.
 template <class T> struct Corners {
-  alignas(64) int32_t place[4][kPoints];
+  alignas(64) int32_t offset[4][kPoints];
   alignas(64) T weight[4][kPoints], inside[4][kPoints];
   alignas(64) T tx[kPoints], ty[kPoints], sx[kPoints], sy[kPoints];
 
   void fill(const GridShape& s, const T* grid, int64_t n) {
-    if (has_wide()) fill_wide(s, grid, n);
+    if (has_avx512()) fill_avx512(s, grid, n);
     else fill_plain(s, grid, n);
   }
-  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
+  RL_AVX512 [[gnu::flatten]] void fill_avx512(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
   [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
   RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n) {
     if (s.padding == 0) s.align_corners ? pixels<0, true>(s, grid, n) : pixels<0, false>(s, grid, n);
@@ -39,7 +39,7 @@ template <class T> struct Corners {
     if (s.nearest) around<true>(s, n);
     else around<false>(s, n);
   }
-  // tx, ty = coordinates in pixels; sx, sy = their slopes.
+  // tx, ty = coordinates in pixels; sx, sy = their derivatives.
   template <int kPadding, bool kAlign> RL_INLINE void pixels(const GridShape& s, const T* __restrict grid, int64_t n) {
 #pragma GCC ivdep
     for (int64_t q = 0; q < n; ++q) {
@@ -59,13 +59,13 @@ template <class T> struct Corners {
       T fx = kNearest ? T(0) : x - x0, fy = kNearest ? T(0) : y - y0;
       tx[q] = fx, ty[q] = fy;
       if (kNearest) sx[q] = sy[q] = T(0);
-      // Comparisons are false for NaN, so that places outside and nonsense read pixel 0 with weight 0.
+      // Comparisons are false for NaN, so that points outside and nonsense read pixel 0 with weight 0.
       bool x_in = (x0 >= 0) & (x0 <= right), x1_in = (x0 >= -1) & (x0 <= right - 1);
       bool y_in = (y0 >= 0) & (y0 <= low), y1_in = (y0 >= -1) & (y0 <= low - 1);
       int32_t xa = static_cast<int32_t>(x_in ? x0 : T(0)), xb = static_cast<int32_t>(x1_in ? x0 + 1 : T(0));
       int32_t ya = static_cast<int32_t>(y_in ? y0 : T(0)), yb = static_cast<int32_t>(y1_in ? y0 + 1 : T(0));
-      place[0][q] = ya * width + xa, place[1][q] = ya * width + xb;
-      place[2][q] = yb * width + xa, place[3][q] = yb * width + xb;
+      offset[0][q] = ya * width + xa, offset[1][q] = ya * width + xb;
+      offset[2][q] = yb * width + xa, offset[3][q] = yb * width + xb;
       T in0 = y_in & x_in ? T(1) : T(0), in1 = y_in & x1_in ? T(1) : T(0);
       T in2 = y1_in & x_in ? T(1) : T(0), in3 = y1_in & x1_in ? T(1) : T(0);
       inside[0][q] = in0, inside[1][q] = in1, inside[2][q] = in2, inside[3][q] = in3;
@@ -75,9 +75,9 @@ template <class T> struct Corners {
   }
 };
 
-// The values of one plane at some places. A pixel outside counts nothing, whatever the one read instead of it holds.
+// The values of one plane at some points. A pixel outside counts nothing, whatever the one read instead of it holds.
 template <class T> void sample(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
-  auto value = [&](int k, int64_t q) { return at.inside[k][q] != 0 ? from[at.place[k][q]] : T(0); };
+  auto value = [&](int k, int64_t q) { return at.inside[k][q] != 0 ? from[at.offset[k][q]] : T(0); };
   if (nearest) {
     for (int64_t q = 0; q < count; ++q) to[q] = value(0, q);
     return;
@@ -87,7 +87,7 @@ template <class T> void sample(const Corners<T>& at, const T* from, T* to, int64
             at.weight[3][q] * value(3, q);
 }
 #if defined(__AVX2__) && !defined(__AVX512F__)
-RL_WIDE void sample_wide(const Corners<float>& at, const float* from, float* to, int64_t count, bool nearest) {
+RL_AVX512 void sample_avx512(const Corners<float>& at, const float* from, float* to, int64_t count, bool nearest) {
   const __m512 zero = _mm512_setzero_ps();
   for (int64_t q = 0; q < count; q += 16) {
     const auto here = static_cast<__mmask16>(count - q >= 16 ? 0xffff : (1u << (count - q)) - 1);
@@ -96,13 +96,13 @@ RL_WIDE void sample_wide(const Corners<float>& at, const float* from, float* to,
     for (int k = 0; k < 4; ++k) {
       if (k && nearest) break;
       const __mmask16 in = here & _mm512_cmp_ps_mask(_mm512_load_ps(at.inside[k] + q), zero, _CMP_NEQ_OQ);
-      const __m512 v = _mm512_mask_i32gather_ps(zero, in, _mm512_load_si512(at.place[k] + q), from, 4);
+      const __m512 v = _mm512_mask_i32gather_ps(zero, in, _mm512_load_si512(at.offset[k] + q), from, 4);
       sum = nearest ? v : _mm512_add_ps(sum, _mm512_mul_ps(_mm512_load_ps(at.weight[k] + q), v));
     }
     _mm512_mask_storeu_ps(to + q, here, sum);
   }
 }
-RL_WIDE void sample_wide(const Corners<double>& at, const double* from, double* to, int64_t count, bool nearest) {
+RL_AVX512 void sample_avx512(const Corners<double>& at, const double* from, double* to, int64_t count, bool nearest) {
   const __m512d zero = _mm512_setzero_pd();
   for (int64_t q = 0; q < count; q += 8) {
     const auto here = static_cast<__mmask8>(count - q >= 8 ? 0xff : (1u << (count - q)) - 1);
@@ -111,15 +111,15 @@ RL_WIDE void sample_wide(const Corners<double>& at, const double* from, double* 
     for (int k = 0; k < 4; ++k) {
       if (k && nearest) break;
       const __mmask8 in = here & _mm512_cmp_pd_mask(_mm512_load_pd(at.inside[k] + q), zero, _CMP_NEQ_OQ);
-      const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(at.place[k] + q));
-      const __m512d v = _mm512_mask_i32gather_pd(zero, in, place, from, 8);
+      const __m256i offset = _mm256_load_si256(reinterpret_cast<const __m256i*>(at.offset[k] + q));
+      const __m512d v = _mm512_mask_i32gather_pd(zero, in, offset, from, 8);
       sum = nearest ? v : _mm512_add_pd(sum, _mm512_mul_pd(_mm512_load_pd(at.weight[k] + q), v));
     }
     _mm512_mask_storeu_pd(to + q, here, sum);
   }
 }
 #else
-template <class T> void sample_wide(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
+template <class T> void sample_avx512(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
   sample(at, from, to, count, nearest);
 }
 #endif
@@ -127,7 +127,7 @@ template <class T> void sample_wide(const Corners<T>& at, const T* from, T* to, 
 template <class T> void sample_of(const GridShape& s, const View& out, const View& x, const View& grid) {
   int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
   int64_t grain = std::max<int64_t>(1, 16384 / (std::clamp<int64_t>(s.points, 1, kPoints) * (4 + s.channels)));
-  const bool wide = has_wide();
+  const bool wide = has_avx512();
   parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
     Corners<T> at;
     for (int64_t b = first; b < last; ++b) {
@@ -136,7 +136,7 @@ template <class T> void sample_of(const GridShape& s, const View& out, const Vie
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* __restrict from = x.as<T>() + (n * s.channels + c) * plane;
         T* __restrict to = out.as<T>() + (n * s.channels + c) * s.points + q0;
-        if (wide) sample_wide(at, from, to, count, s.nearest);
+        if (wide) sample_avx512(at, from, to, count, s.nearest);
         else sample(at, from, to, count, s.nearest);
       }
     }
@@ -164,7 +164,7 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
             T* image = to + c * plane;
             for (int64_t q = 0; q < count; ++q)
               for (int k = 0; k < (s.nearest ? 1 : 4); ++k)
-                if (at.inside[k][q] != 0) image[at.place[k][q]] += at.weight[k][q] * from[q];
+                if (at.inside[k][q] != 0) image[at.offset[k][q]] += at.weight[k][q] * from[q];
           }
         }
       }
@@ -185,8 +185,8 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
         const T* __restrict g = dy.as<T>() + (n * s.channels + c) * s.points + q0;
 #pragma GCC ivdep
         for (int64_t q = 0; q < count; ++q) {
-          T v0 = at.inside[0][q] * from[at.place[0][q]], v1 = at.inside[1][q] * from[at.place[1][q]];
-          T v2 = at.inside[2][q] * from[at.place[2][q]], v3 = at.inside[3][q] * from[at.place[3][q]];
+          T v0 = at.inside[0][q] * from[at.offset[0][q]], v1 = at.inside[1][q] * from[at.offset[1][q]];
+          T v2 = at.inside[2][q] * from[at.offset[2][q]], v3 = at.inside[3][q] * from[at.offset[3][q]];
           gx[q] += g[q] * ((v1 - v0) * (1 - at.ty[q]) + (v3 - v2) * at.ty[q]);
           gy[q] += g[q] * ((v2 - v0) * (1 - at.tx[q]) + (v3 - v1) * at.tx[q]);
         }

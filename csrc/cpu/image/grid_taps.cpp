@@ -1,5 +1,5 @@
-// Values of pictures and volumes at places of a grid, as sums over the taps of each dimension: four of a cubic weight,
-// two of a linear one, or the nearest.
+// Values of images and volumes at the points of a grid, as sums over the taps of each dimension: four of a cubic
+// weight, two of a linear one, or the nearest.
 #include <algorithm>
 #include <cmath>
 
@@ -13,28 +13,28 @@ namespace {
 constexpr int64_t kPoints = 128;
 constexpr int kMost = 4, kCorners = 16;
 
-// Of each of some places: where its taps along one dimension lie, their weights (0 outside), and the weights' slopes by
-// the grid's number.
+// Of each of some points: the offsets of its taps along one dimension, their weights (0 outside), and the weights'
+// derivatives wrt the grid's number.
 template <class T> struct AxisTaps {
   int count = 0;
-  alignas(64) int32_t place[kMost][kPoints];
-  alignas(64) T weight[kMost][kPoints], slope[kMost][kPoints];
+  alignas(64) int32_t offset[kMost][kPoints];
+  alignas(64) T weight[kMost][kPoints], derivative[kMost][kPoints];
 
   template <int kPadding, bool kAlign>
   RL_INLINE void fill(const GridShape& s, const T* grid, int d, int64_t n, int64_t size) {
     const T most = static_cast<T>(size - 1);
     auto put = [&](int k, int64_t q, T at, T w, T by) __attribute__((always_inline)) {
       const bool inside = at >= 0 && at <= most;
-      place[k][q] = static_cast<int32_t>(inside ? at : T(0));
+      offset[k][q] = static_cast<int32_t>(inside ? at : T(0));
       // A weight that is no number stays so, as it does elsewhere, if it is cubic.
-      weight[k][q] = inside ? w : s.cubic ? w * 0 : T(0), slope[k][q] = inside ? by : T(0);
+      weight[k][q] = inside ? w : s.cubic ? w * 0 : T(0), derivative[k][q] = inside ? by : T(0);
     };
     if (s.cubic) {
       constexpr T a = T(-0.75);  // Keys' weights
       auto near = [](T x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
       auto far = [](T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
-      auto near_slope = [](T x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; };
-      auto far_slope = [](T x) { return (3 * a * x - 10 * a) * x + 8 * a; };
+      auto near_derivative = [](T x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; };
+      auto far_derivative = [](T x) { return (3 * a * x - 10 * a) * x + 8 * a; };
       const T low = kAlign ? T(0) : T(-0.5), span = kAlign ? most : most + 1;
       auto kept = [&](T at) __attribute__((always_inline)) {
         if constexpr (kPadding == 0) return at;
@@ -49,10 +49,10 @@ template <class T> struct AxisTaps {
       for (int64_t q = 0; q < n; ++q) {
         const auto [at, by] = to_pixel<0, kAlign>(grid[q * s.dims + d], size);
         const T whole = floor_(at), t = at - whole;
-        put(0, q, kept(whole - 1), far(t + 1), by * far_slope(t + 1));
-        put(1, q, kept(whole), near(t), by * near_slope(t));
-        put(2, q, kept(whole + 1), near(1 - t), -by * near_slope(1 - t));
-        put(3, q, kept(whole + 2), far(2 - t), -by * far_slope(2 - t));
+        put(0, q, kept(whole - 1), far(t + 1), by * far_derivative(t + 1));
+        put(1, q, kept(whole), near(t), by * near_derivative(t));
+        put(2, q, kept(whole + 1), near(1 - t), -by * near_derivative(1 - t));
+        put(3, q, kept(whole + 2), far(2 - t), -by * far_derivative(2 - t));
       }
     } else if (s.nearest) {
       count = 1;
@@ -73,20 +73,20 @@ template <class T> struct AxisTaps {
 template <class T> struct Corners {
   AxisTaps<T> axes[3];  // x, y, z
   int count = 0;
-  alignas(64) int32_t place[kCorners][kPoints];
-  alignas(64) T weight[kCorners][kPoints], slope[3][kCorners][kPoints];
+  alignas(64) int32_t offset[kCorners][kPoints];
+  alignas(64) T weight[kCorners][kPoints], derivative[3][kCorners][kPoints];
 
-  void fill(const GridShape& s, const T* grid, int64_t n, bool slopes) {
-    if (has_wide()) fill_wide(s, grid, n, slopes);
-    else fill_plain(s, grid, n, slopes);
+  void fill(const GridShape& s, const T* grid, int64_t n, bool derivatives) {
+    if (has_avx512()) fill_avx512(s, grid, n, derivatives);
+    else fill_plain(s, grid, n, derivatives);
   }
-  RL_WIDE [[gnu::flatten]] void fill_wide(const GridShape& s, const T* grid, int64_t n, bool slopes) {
-    fill_here(s, grid, n, slopes);
+  RL_AVX512 [[gnu::flatten]] void fill_avx512(const GridShape& s, const T* grid, int64_t n, bool derivatives) {
+    fill_here(s, grid, n, derivatives);
   }
-  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n, bool slopes) {
-    fill_here(s, grid, n, slopes);
+  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n, bool derivatives) {
+    fill_here(s, grid, n, derivatives);
   }
-  RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n, bool slopes) {
+  RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n, bool derivatives) {
     const int64_t sizes[3] = {s.width, s.height, s.depth};
     count = 1;
     for (int d = 0; d < s.dims; ++d) {
@@ -105,36 +105,37 @@ template <class T> struct Corners {
       const AxisTaps<T>&x = axes[0], &y = axes[1], &z = axes[2];
       const auto width = static_cast<int32_t>(s.width), area = static_cast<int32_t>(s.width * s.height);
       for (int64_t q = 0; q < n; ++q)
-        place[k][q] = x.place[kx][q] + y.place[ky][q] * width + (s.dims == 3 ? z.place[kz][q] * area : 0);
+        offset[k][q] = x.offset[kx][q] + y.offset[ky][q] * width + (s.dims == 3 ? z.offset[kz][q] * area : 0);
       for (int64_t q = 0; q < n; ++q)
         weight[k][q] = x.weight[kx][q] * y.weight[ky][q] * (s.dims == 3 ? z.weight[kz][q] : T(1));
-      if (!slopes) continue;
+      if (!derivatives) continue;
       for (int64_t q = 0; q < n; ++q) {
         const T wz = s.dims == 3 ? z.weight[kz][q] : T(1);
-        slope[0][k][q] = x.slope[kx][q] * y.weight[ky][q] * wz;
-        slope[1][k][q] = x.weight[kx][q] * y.slope[ky][q] * wz;
-        if (s.dims == 3) slope[2][k][q] = x.weight[kx][q] * y.weight[ky][q] * z.slope[kz][q];
+        derivative[0][k][q] = x.derivative[kx][q] * y.weight[ky][q] * wz;
+        derivative[1][k][q] = x.weight[kx][q] * y.derivative[ky][q] * wz;
+        if (s.dims == 3) derivative[2][k][q] = x.weight[kx][q] * y.weight[ky][q] * z.derivative[kz][q];
       }
     }
   }
 };
 
-// to[q] = the sum over k of weights[k][q] from[places[k][q]]
+// to[q] = the sum over k of weights[k][q] from[offset[k][q]]
 template <class T>
 RL_INLINE void sum_taps_here(const Corners<T>& at, const T* __restrict from, int64_t n, T* __restrict to) {
   std::fill(to, to + n, T(0));
   for (int k = 0; k < at.count; ++k) {
     const T* __restrict weight = at.weight[k];
-    const int32_t* __restrict place = at.place[k];
+    const int32_t* __restrict offset = at.offset[k];
 #pragma GCC ivdep
-    for (int64_t q = 0; q < n; ++q) to[q] += weight[q] * from[place[q]];
+    for (int64_t q = 0; q < n; ++q) to[q] += weight[q] * from[offset[q]];
   }
 }
-template <class T> RL_WIDE [[gnu::flatten]] void sum_taps_wide(const Corners<T>& at, const T* from, int64_t n, T* to) {
+template <class T>
+RL_AVX512 [[gnu::flatten]] void sum_taps_avx512(const Corners<T>& at, const T* from, int64_t n, T* to) {
   sum_taps_here(at, from, n, to);
 }
 template <class T> void sum_taps(const Corners<T>& at, const T* from, int64_t n, T* to) {
-  if (has_wide()) sum_taps_wide(at, from, n, to);
+  if (has_avx512()) sum_taps_avx512(at, from, n, to);
   else sum_taps_here(at, from, n, to);
 }
 
@@ -144,12 +145,12 @@ template <class T> struct Sampler {
   int64_t plane = s.depth * s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
 
   // body(corners, image, first point, points) for blocks of points
-  template <class F> void each(int64_t grain, bool slopes, F&& body) const {
+  template <class F> void each(int64_t grain, bool derivatives, F&& body) const {
     parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
       Corners<T> at;
       for (int64_t i = first; i < last; ++i) {
         const int64_t n = i / blocks, q0 = i % blocks * kPoints, count = std::min(kPoints, s.points - q0);
-        at.fill(s, grid + (n * s.points + q0) * s.dims, count, slopes);
+        at.fill(s, grid + (n * s.points + q0) * s.dims, count, derivatives);
         body(at, n, q0, count);
       }
     });
@@ -169,7 +170,8 @@ template <class T> struct Sampler {
         const T *from = x + (n * s.channels + c) * plane, *side = dy + (n * s.channels + c) * s.points + q0;
         for (int k = 0; k < at.count; ++k)
           for (int d = 0; d < s.dims; ++d)
-            for (int64_t q = 0; q < count; ++q) sums[d][q] += at.slope[d][k][q] * (from[at.place[k][q]] * side[q]);
+            for (int64_t q = 0; q < count; ++q)
+              sums[d][q] += at.derivative[d][k][q] * (from[at.offset[k][q]] * side[q]);
       }
       T* to = dgrid + (n * s.points + q0) * s.dims;
       for (int64_t q = 0; q < count; ++q)
@@ -193,7 +195,7 @@ template <class T> struct Sampler {
                          const T* side = dy + (n * s.channels + c) * s.points + q0;
                          T* image = to + (c - c0) * plane;
                          for (int k = 0; k < at.count; ++k)
-                           for (int64_t q = 0; q < count; ++q) image[at.place[k][q]] += at.weight[k][q] * side[q];
+                           for (int64_t q = 0; q < count; ++q) image[at.offset[k][q]] += at.weight[k][q] * side[q];
                        }
                      }
                    }

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int64_t kWork = 16384;  // products worth a piece
 
-// One row of `inner` neighbours: out = sum of w[k] * row[place[k]].
+// One row of `inner` neighbours: out = sum of w[k] * row[source[k]].
 template <int K, class T, class C>
-void mix_row(T* __restrict out, const T* in, const int64_t* place, const C* w, int64_t inner) {
+void mix_row(T* __restrict out, const T* in, const int64_t* source, const C* w, int64_t inner) {
   const T* row[K];
-  for (int k = 0; k < K; ++k) row[k] = in + place[k] * inner;
+  for (int k = 0; k < K; ++k) row[k] = in + source[k] * inner;
 #pragma GCC ivdep
   for (int64_t i = 0; i < inner; ++i) {
     C sum = static_cast<C>(row[0][i]) * w[0];
@@ -28,13 +28,13 @@ void mix_row(T* __restrict out, const T* in, const int64_t* place, const C* w, i
   }
 }
 
-// Lines [first, last): of `inner` numbers that are one result each, or of n_out single numbers.
+// Lines [first, last): of `inner` elements that are one result each, or of n_out single elements.
 template <int K, class T, class C>
 void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t first, int64_t last) {
   if (s.inner > 1) {
     for (int64_t r = first; r < last; ++r) {
       const int64_t o = r / s.n_out, j = r % s.n_out;
-      mix_row<K, T, C>(out + r * s.inner, in + o * s.n_in * s.inner, s.places + j * K, weights + j * K, s.inner);
+      mix_row<K, T, C>(out + r * s.inner, in + o * s.n_in * s.inner, s.sources + j * K, weights + j * K, s.inner);
     }
     return;
   }
@@ -42,8 +42,8 @@ void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t fi
     const T* from = in + o * s.n_in;
     T* to = out + o * s.n_out;
     for (int64_t j = 0; j < s.n_out; ++j) {
-      C sum = static_cast<C>(from[s.places[j * K]]) * weights[j * K];
-      for (int k = 1; k < K; ++k) sum += static_cast<C>(from[s.places[j * K + k]]) * weights[j * K + k];
+      C sum = static_cast<C>(from[s.sources[j * K]]) * weights[j * K];
+      for (int k = 1; k < K; ++k) sum += static_cast<C>(from[s.sources[j * K + k]]) * weights[j * K + k];
       to[j] = static_cast<T>(sum);
     }
   }
@@ -51,7 +51,7 @@ void mix(const ResizeTable& s, T* out, const T* in, const C* weights, int64_t fi
 
 // Which elements a result takes: as many for each, or as `begin` says.
 struct Taken {
-  const int64_t* places;
+  const int64_t* sources;
   int taps;
   const int64_t* begin = nullptr;
   int64_t first(int64_t j) const { return begin ? begin[j] : j * taps; }
@@ -104,14 +104,14 @@ template <int kCount, class C, class T>
 [[gnu::always_inline]] inline void store_as(T* to, const Vec<C>* sums, const Weights<T>& weights) {
 #ifdef __AVX2__
   if constexpr (std::is_same_v<T, uint8_t>) {
-    auto words = [&](Vec<int32_t> x) {
+    auto packed = [&](Vec<int32_t> x) {
       x >>= weights.shift;
       return __builtin_ia32_packusdw128(__builtin_shufflevector(x, x, 0, 1, 2, 3),
                                         __builtin_shufflevector(x, x, 4, 5, 6, 7));
     };
 #pragma GCC unroll 4
     for (int v = 0; v < kCount; v += 2) {
-      const auto bytes = __builtin_ia32_packuswb128(words(sums[v]), words(sums[v + 1]));
+      const auto bytes = __builtin_ia32_packuswb128(packed(sums[v]), packed(sums[v + 1]));
       __builtin_memcpy(to + v * kLanes<C>, &bytes, sizeof bytes);
     }
     return;
@@ -126,17 +126,17 @@ template <int kCount, class C, class T>
     }
   }
 }
-// kCount neighbours: to[l] = the sum over k of w[k] * from[place[k] * apart + l], in registers. The compiler would take
-// several taps together instead of neighbours.
+// kCount neighbours: to[l] = the sum over k of w[k] * from[source[k] * stride + l], in registers. The compiler would
+// take several taps together instead of neighbours.
 template <int64_t kCount, class T, class C, class W>
-[[gnu::always_inline]] inline void add_taps(const W* from, int64_t apart, const int64_t* place, const C* w, int taps,
+[[gnu::always_inline]] inline void add_taps(const W* from, int64_t stride, const int64_t* source, const C* w, int taps,
                                             const Weights<T>& weights, W* to) {
   constexpr int kVectors = kCount / kLanes<C>;
   Vec<C> sums[kVectors];
 #pragma GCC unroll 16
   for (int v = 0; v < kVectors; ++v) sums[v] = Vec<C>{} + weights.start();
   for (int k = 0; k < taps; ++k) {
-    const W* row = from + place[k] * apart;
+    const W* row = from + source[k] * stride;
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) sums[v] += load_as<C>(row + v * kLanes<C>) * w[k];
   }
@@ -156,24 +156,24 @@ template <class T> void mix_many(const ResizeTable& s, const Taken& taken, T* ou
     const int64_t j = r % s.n_out;
     const T* from = in + r / s.n_out * s.n_in * s.inner;
     const int taps = taken.count(j);
-    const int64_t* place = taken.places + taken.first(j);
+    const int64_t* source = taken.sources + taken.first(j);
     const C* w = weights.get() + taken.first(j);
     T* line = out + r * s.inner;
     int64_t i = 0;
-    for (; i + kLong <= s.inner; i += kLong) add_taps<kLong>(from + i, s.inner, place, w, taps, weights, line + i);
+    for (; i + kLong <= s.inner; i += kLong) add_taps<kLong>(from + i, s.inner, source, w, taps, weights, line + i);
     for (; i < s.inner; ++i) {
       C sum = weights.start();
-      for (int k = 0; k < taps; ++k) sum += static_cast<C>(from[place[k] * s.inner + i]) * w[k];
+      for (int k = 0; k < taps; ++k) sum += static_cast<C>(from[source[k] * s.inner + i]) * w[k];
       line[i] = weights.finish(sum);
     }
   }
 }
 
-// Rows that are resized along themselves: kRows of them stand in the lanes of registers, and are turned on their way in
-// and out. A band of results reads a window of the input.
+// Rows that are resized along themselves: kRows of them stand in the lanes of registers, and are transposed on their
+// way in and out. A band of results reads a window of the input.
 constexpr int64_t kRows = 16, kBand = 256;
 template <class A, class B>  // to[j][i] = from[i][j] for i < rows, j < n
-void turn(const A* from, int64_t from_row, int64_t rows, int64_t n, B* to, int64_t to_row) {
+void transpose(const A* from, int64_t from_row, int64_t rows, int64_t n, B* to, int64_t to_row) {
   if constexpr (std::is_same_v<A, B>) {
     using U = std::conditional_t<sizeof(A) == 4, uint32_t, std::conditional_t<sizeof(A) == 1, uint8_t, uint64_t>>;
     transpose_tile<U>(reinterpret_cast<char*>(to), to_row * static_cast<int64_t>(sizeof(A)),
@@ -194,16 +194,16 @@ template <class T> void mix_lanes(const ResizeTable& s, const Taken& taken, T* o
   for (int64_t piece = first; piece < last; ++piece) {
     const int64_t r0 = piece / bands * kRows, rows = std::min(kRows, s.outer - r0);
     const int64_t j0 = piece % bands * kBand, n = std::min(kBand, s.n_out - j0);
-    const int64_t *begin = taken.places + taken.first(j0), *end = taken.places + taken.first(j0 + n);
+    const int64_t *begin = taken.sources + taken.first(j0), *end = taken.sources + taken.first(j0 + n);
     const auto [least, most] = std::minmax_element(begin, end);
     const int64_t low = begin < end ? *least : 0, high = begin < end ? *most + 1 : 0;
     if (high - low > held) window.reset((held = high - low) * kRows);
     if (rows < kRows) std::fill_n(window.get(), (high - low) * kRows, W(0));  // lanes without a row
-    if (low < high) turn(in + r0 * s.n_in + low, s.n_in, rows, high - low, window.get(), kRows);
+    if (low < high) transpose(in + r0 * s.n_in + low, s.n_in, rows, high - low, window.get(), kRows);
     for (int64_t j = j0; j < j0 + n; ++j)
-      add_taps<kRows>(window.get() - low * kRows, kRows, taken.places + taken.first(j), weights.get() + taken.first(j),
+      add_taps<kRows>(window.get() - low * kRows, kRows, taken.sources + taken.first(j), weights.get() + taken.first(j),
                       taken.count(j), weights, results.get() + (j - j0) * kRows);
-    turn(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
+    transpose(results.get(), kRows, n, rows, out + r0 * s.n_out + j0, s.n_out);
   }
 }
 template <class T>
@@ -221,14 +221,14 @@ void resize_many(const ResizeTable& s, const Taken& taken, const View& out, cons
 }  // namespace
 
 void resize(const ResizeTable& s, const View& out, const View& in) {
-  if (out.dtype == DType::UInt8) return resize_many(s, {s.places, s.taps}, out, in, Weights<uint8_t>(s));
+  if (out.dtype == DType::UInt8) return resize_many(s, {s.sources, s.taps}, out, in, Weights<uint8_t>(s));
   visit_float(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = compute_t<T>;
     Weights<T> w(s);
     // Rows that grow along themselves run side by side.
     const bool lanes = s.inner == 1 && s.outer >= kRows && s.n_out >= s.n_in && s.taps > 1;
-    if (lanes || (s.taps != 1 && s.taps != 2 && s.taps != 4)) return resize_many(s, {s.places, s.taps}, out, in, w);
+    if (lanes || (s.taps != 1 && s.taps != 2 && s.taps != 4)) return resize_many(s, {s.sources, s.taps}, out, in, w);
     const bool rows = s.inner > 1;
     const int64_t work = s.taps * (rows ? s.inner : s.n_out);
     parallel_for(0, rows ? s.outer * s.n_out : s.outer, std::max<int64_t>(1, kWork / work),
@@ -239,26 +239,27 @@ void resize(const ResizeTable& s, const View& out, const View& in) {
   });
 }
 
-// What an element gave to results, it takes from their gradients: the table turned, with as many taps for each as there
-// are.
+// What an element gave to results, it takes from their gradients: the table transposed, with as many taps for each as
+// there are.
 void resize_grad(const ResizeTable& s, const View& dx, const View& dy) {
   const int64_t n = s.n_out * s.taps;
-  Scratch<int64_t> begin(s.n_in + 2), places(n);
+  Scratch<int64_t> begin(s.n_in + 2), sources(n);
   Scratch<double> weights(n);
-  // Counted two places on: when each tap has found its room, what stands one on is where a result's taps begin.
+  // Counted two entries on: when each tap has found its slot, the entry one on is where a result's taps begin.
   std::fill_n(begin.get(), s.n_in + 2, int64_t{0});
-  for (int64_t i = 0; i < n; ++i) ++begin[s.places[i] + 2];
+  for (int64_t i = 0; i < n; ++i) ++begin[s.sources[i] + 2];
   for (int64_t i = 0; i < s.n_in; ++i) begin[i + 2] += begin[i + 1];
   for (int64_t j = 0, i = 0; j < s.n_out; ++j)
     for (int k = 0; k < s.taps; ++k, ++i) {
-      const int64_t at = begin[s.places[i] + 1]++;
-      places[at] = j, weights[at] = s.weights[i];
+      const int64_t at = begin[s.sources[i] + 1]++;
+      sources[at] = j, weights[at] = s.weights[i];
     }
-  ResizeTable turned = s;
-  turned.n_in = s.n_out, turned.n_out = s.n_in, turned.places = places.get(), turned.weights = weights.get();
+  ResizeTable transposed = s;
+  transposed.n_in = s.n_out, transposed.n_out = s.n_in, transposed.sources = sources.get(),
+  transposed.weights = weights.get();
   visit_float(dx.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    resize_many(turned, {places.get(), s.taps, begin.get()}, dx, dy, Weights<T>(weights.get(), n));
+    resize_many(transposed, {sources.get(), s.taps, begin.get()}, dx, dy, Weights<T>(weights.get(), n));
   });
 }
 

@@ -1,4 +1,4 @@
-// Rows of half types added to rows of a table.
+// Rows of reduced-precision types added to rows of a table.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -11,10 +11,10 @@ namespace rl::RL_ISA {
 namespace {
 
 // Which rows of the values go to which row of the table: `order` lists them by the table's rows, in their own order.
-struct RowsByPlace {
-  Scratch<int64_t> place, order;  // of each row of the values; of each number in the list
+struct RowsByIndex {
+  Scratch<int64_t> target_row, order;  // of each row of the values; of each index in the list
 
-  RowsByPlace(const Nest<3>& nest, const PlaceSet<1>& set) : place(nest.sizes[1]), order(nest.sizes[1]) {
+  RowsByIndex(const Nest<3>& nest, const OffsetSet<1>& set) : target_row(nest.sizes[1]), order(nest.sizes[1]) {
     const int64_t rows = nest.sizes[1], *next = nest.strides[1];
     const Index& index = set.index[0];
     Scratch<int64_t> first(index.size + 1);
@@ -22,11 +22,11 @@ struct RowsByPlace {
     for (int64_t i = 0; i < rows; i += kChunk) {
       const int64_t n = std::min(kChunk, rows - i);
       char* const from[1] = {nest.data[2] + i * next[2]};
-      set.resolve(from, next + 2, n, place.get() + i);
+      set.resolve(from, next + 2, n, target_row.get() + i);
     }
-    for (int64_t i = 0; i < rows; ++i) ++first[(place[i] /= index.stride) + 1];
+    for (int64_t i = 0; i < rows; ++i) ++first[(target_row[i] /= index.stride) + 1];
     for (int64_t p = 0; p < index.size; ++p) first[p + 1] += first[p];
-    for (int64_t i = 0; i < rows; ++i) order[first[place[i]]++] = i;
+    for (int64_t i = 0; i < rows; ++i) order[first[target_row[i]]++] = i;
   }
 };
 
@@ -36,10 +36,10 @@ template <class H> [[gnu::always_inline]] inline void add_widened(float* sums, c
   for (; i < n; ++i) sums[i] += static_cast<float>(values[i]);
 }
 
-template <class H> void add_rows_as(const Nest<3>& nest, const PlaceSet<1>& set) {
+template <class H> void add_rows_as(const Nest<3>& nest, const OffsetSet<1>& set) {
   const int64_t width = nest.sizes[0], rows = nest.sizes[1];
-  const RowsByPlace by(nest, set);
-  auto row_of = [&](int64_t k) { return by.place[by.order[k]]; };
+  const RowsByIndex by(nest, set);
+  auto row_of = [&](int64_t k) { return by.target_row[by.order[k]]; };
   parallel_for(0, rows, std::max<int64_t>(1, 16384 / width), [&](int64_t begin, int64_t end) {
     constexpr int64_t kBlock = 1024;
     alignas(64) float sums[kBlock];
@@ -61,11 +61,11 @@ template <class H> void add_rows_as(const Nest<3>& nest, const PlaceSet<1>& set)
 
 }  // namespace
 
-bool add_half_rows(const View& target, const View& values, const Places& places) {
-  if (places.count != 1 || !places.strides || values.numel() == 0) return false;
-  const View* views[3] = {&target, &values, &places.indices[0]};
+bool add_half_rows(const View& target, const View& values, const IndexSpec& spec) {
+  if (spec.count != 1 || !spec.strides || values.numel() == 0) return false;
+  const View* views[3] = {&target, &values, &spec.indices[0]};
   const Nest<3> nest(views, Order::Repeated);
-  const PlaceSet<1> set(places, itemsize(target.dtype));
+  const OffsetSet<1> set(spec, itemsize(target.dtype));
   const int64_t *step = nest.strides[0], *next = nest.strides[1];
   if (nest.ndim != 2 || step[0] != 2 || step[1] != 2 || step[2] != 0 || next[0] != 0 || set.index[0].stride <= 0)
     return false;

@@ -37,7 +37,7 @@ void copy_each(char* out, int64_t out_step, const char* in, int64_t in_step, con
   }
 }
 
-// `count` rows of kVecs registers, to `step` apart, from wherever they are; the next ones are asked for ahead.
+// `count` rows of kVecs registers, to with stride `step`, from wherever they are; the next ones are asked for ahead.
 template <int kVecs>
 void copy_vec_rows(char* to, int64_t step, const char* from, int64_t jump, const int64_t* offsets, int64_t count) {
   constexpr int64_t kAhead = 4;
@@ -66,7 +66,7 @@ inline VecRows vec_rows(int64_t bytes) {
 }
 
 // Rows of `bytes` bytes, or of `strided` elements with steps when that is not 0.
-template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet<K>& set, int64_t bytes,
+template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const OffsetSet<K>& set, int64_t bytes,
                                          int64_t strided, int64_t out_step, int64_t in_step) {
   const int64_t* step = nest.strides[0];
   const VecRows by_registers = vec_rows(bytes);
@@ -96,11 +96,11 @@ template <class U, int K> void copy_rows(const Nest<2 + K>& nest, const PlaceSet
   });
 }
 
-template <class U, int K> void get_at(const View& out, const View& in, const Places& places) {
+template <class U, int K> void get_at(const View& out, const View& in, const IndexSpec& spec) {
   const View* views[2 + K] = {&out, &in};
-  for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
+  for (int k = 0; k < K; ++k) views[2 + k] = &spec.indices[k];
   Nest<2 + K> nest(views);
-  PlaceSet<K> set(places, sizeof(U));
+  OffsetSet<K> set(spec, sizeof(U));
   const int64_t* step = nest.strides[0];
   bool rows = true;
   for (int k = 0; k < K; ++k) rows &= step[2 + k] == 0;
@@ -131,14 +131,14 @@ template <class U, int K> void get_at(const View& out, const View& in, const Pla
 
 }  // namespace
 
-void get(const View& out, const View& in, const Places& places) {
+void get(const View& out, const View& in, const IndexSpec& spec) {
   if (out.numel() == 0) return;
   visit_size(itemsize(out.dtype), [&](auto u) {
     using U = decltype(u);
-    if (places.count == 1) return get_at<U, 1>(out, in, places);
-    if (places.count == 2) return get_at<U, 2>(out, in, places);
-    Folded folded(places, sizeof(U));
-    get_at<U, 1>(out, in, folded.places());
+    if (spec.count == 1) return get_at<U, 1>(out, in, spec);
+    if (spec.count == 2) return get_at<U, 2>(out, in, spec);
+    Folded folded(spec, sizeof(U));
+    get_at<U, 1>(out, in, folded.spec());
   });
 }
 

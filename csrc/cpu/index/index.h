@@ -5,9 +5,9 @@
 
 namespace rl::RL_ISA {
 
-void get(const View& out, const View& in, const Places& places);
-void put(const View& target, const View& values, const Places& places, Combine combine);
-bool add_half_rows(const View& target, const View& values, const Places& places);
+void get(const View& out, const View& in, const IndexSpec& spec);
+void put(const View& target, const View& values, const IndexSpec& spec, Combine combine);
+bool add_half_rows(const View& target, const View& values, const IndexSpec& spec);
 void masked_fill(const View& target, const View& mask, const void* value);
 int64_t count_nonzero(const View& in);
 void masked_select(const View& out, const View& in, const View& mask);

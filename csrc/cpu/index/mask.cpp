@@ -8,7 +8,7 @@
 #include "cpu/loops/nest.h"
 #include "cpu/simd/cast.h"
 #include "cpu/simd/transpose.h"
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 #include "cpu/features.h"
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -49,10 +49,10 @@ int64_t count_run(const char* bools, int64_t step, int64_t n) {
   return count;
 }
 
-// Writes the places of what is set among n bools, from `base` on, and returns their number; `at` has room for n + 16.
-// Without a branch for each element: masks are often random.
-#ifdef RL_HAS_WIDE
-RL_WIDE int64_t places_wide(const char* bools, int64_t n, int32_t base, int32_t* at) {
+// Writes the positions of what is set among n bools, from `base` on, and returns their number; `at` has room for n
+// + 16. Without a branch for each element: masks are often random.
+#ifdef RL_HAS_AVX512
+RL_AVX512 int64_t positions_avx512(const char* bools, int64_t n, int32_t base, int32_t* at) {
   const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   int64_t count = 0;
   for (int64_t i = 0; i < n; i += 64) {
@@ -61,23 +61,23 @@ RL_WIDE int64_t places_wide(const char* bools, int64_t n, int32_t base, int32_t*
     uint64_t set = _mm512_test_epi8_mask(b, b);
     for (int64_t j = i; set; j += 16, set >>= 16) {
       const auto some = static_cast<__mmask16>(set);
-      const __m512i place = _mm512_add_epi32(first, _mm512_set1_epi32(static_cast<int32_t>(base + j)));
-      _mm512_storeu_si512(at + count, _mm512_maskz_compress_epi32(some, place));
+      const __m512i position = _mm512_add_epi32(first, _mm512_set1_epi32(static_cast<int32_t>(base + j)));
+      _mm512_storeu_si512(at + count, _mm512_maskz_compress_epi32(some, position));
       count += __builtin_popcount(some);
     }
   }
   return count;
 }
 #endif
-int64_t places_of(const char* bools, int64_t n, int32_t base, int32_t* at) {
-#ifdef RL_HAS_WIDE
-  if (cpu::has_avx512()) return places_wide(bools, n, base, at);
+int64_t positions_of(const char* bools, int64_t n, int32_t base, int32_t* at) {
+#ifdef RL_HAS_AVX512
+  if (cpu::has_avx512()) return positions_avx512(bools, n, base, at);
 #endif
   int64_t count = 0, i = 0;
   for (; i + 8 <= n; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bools + i, 8);
-    if (!word) continue;
+    uint64_t bits;
+    std::memcpy(&bits, bools + i, 8);
+    if (!bits) continue;
     for (int64_t j = i; j < i + 8; ++j) {
       at[count] = static_cast<int32_t>(base + j);
       count += bools[j] != 0;
@@ -89,7 +89,7 @@ int64_t places_of(const char* bools, int64_t n, int32_t base, int32_t* at) {
   }
   return count;
 }
-// hit(at, count): the places of what is set among n bools, some at a time.
+// hit(at, count): the positions of what is set among n bools, some at a time.
 template <class Hit> void for_hits(const char* bools, int64_t step, int64_t n, Hit&& hit) {
   constexpr int64_t kSome = 1024;
   int32_t at[kSome + 16];
@@ -101,7 +101,7 @@ template <class Hit> void for_hits(const char* bools, int64_t step, int64_t n, H
       for (int64_t j = 0; j < some; ++j) packed[j] = from[j * step];
       from = packed;
     }
-    const int64_t count = places_of(from, some, static_cast<int32_t>(i), at);
+    const int64_t count = positions_of(from, some, static_cast<int32_t>(i), at);
     if (count) hit(at, count);
   }
 }
@@ -178,10 +178,10 @@ void masked_fill(const View& target, const View& mask, const void* value) {
         const uint8_t* __restrict m = reinterpret_cast<const uint8_t*>(at[1]);
         for (int64_t i = 0; i < n; ++i) t[i] = blended(t[i], value, m[i]);
       } else if (step[1] != 0 || *at[1]) {
-        const int64_t apart = step[0], mask_apart = step[1];
+        const int64_t strided = step[0], mask_strided = step[1];
         for (int64_t i = 0; i < n; ++i) {
-          U* t = reinterpret_cast<U*>(at[0] + i * apart);
-          *t = blended(*t, value, static_cast<uint8_t>(at[1][i * mask_apart]));
+          U* t = reinterpret_cast<U*>(at[0] + i * strided);
+          *t = blended(*t, value, static_cast<uint8_t>(at[1][i * mask_strided]));
         }
       }
     });
@@ -199,9 +199,9 @@ void masked_select(const View& out, const View& in, const View& mask) {
     for_blocks(nest.total, [&](int64_t block, int64_t first, int64_t last) {
       U *o = out.as<U>() + starts[block], *end = out.as<U>() + starts[block + 1];
       nest.for_runs(first, last, [&](char* const* at, int64_t n) {
-        for_hits(at[1], mask_step, n, [&](const int32_t* places, int64_t count) {
+        for_hits(at[1], mask_step, n, [&](const int32_t* positions, int64_t count) {
           if (count > end - o) return;
-          for (int64_t j = 0; j < count; ++j) o[j] = *reinterpret_cast<const U*>(at[0] + places[j] * step);
+          for (int64_t j = 0; j < count; ++j) o[j] = *reinterpret_cast<const U*>(at[0] + positions[j] * step);
           o += count;
         });
       });
@@ -222,9 +222,9 @@ void masked_scatter(const View& target, const View& mask, const View& source) {
     for_blocks(nest.total, [&](int64_t block, int64_t first, int64_t last) {
       const U *x = source.as<U>() + starts[block], *end = source.as<U>() + starts[block + 1];
       nest.for_runs(first, last, [&](char* const* at, int64_t n) {
-        for_hits(at[1], mask_step, n, [&](const int32_t* places, int64_t count) {
+        for_hits(at[1], mask_step, n, [&](const int32_t* positions, int64_t count) {
           if (count > end - x) return;
-          for (int64_t j = 0; j < count; ++j) *reinterpret_cast<U*>(at[0] + places[j] * step) = x[j];
+          for (int64_t j = 0; j < count; ++j) *reinterpret_cast<U*>(at[0] + positions[j] * step) = x[j];
           x += count;
         });
       });
@@ -243,21 +243,21 @@ void nonzero(const View& out, const View& in) {
     if (starts[block] == starts[block + 1]) return;
     char buffer[kBlock];
     const char* bools = as_bools(nest, first, last - first, in.dtype, buffer);
-    int64_t place = starts[block], stop = starts[block + 1] < limit ? starts[block + 1] : limit;
+    int64_t position = starts[block], stop = starts[block + 1] < limit ? starts[block + 1] : limit;
     // The coordinates of the row that holds the current element; `origin` is its first element.
     int64_t outer[kMaxDims], rest = first / inner, origin = rest * inner;
     for (int d = ndim - 2; d >= 0; --d) outer[d] = rest % in.sizes[d], rest /= in.sizes[d];
-    for_hits(bools, 1, last - first, [&](const int32_t* places, int64_t count) {
-      count = count < stop - place ? count : stop - place;
-      int64_t* o = out.as<int64_t>() + place * row_step;
-      place += count;
+    for_hits(bools, 1, last - first, [&](const int32_t* positions, int64_t count) {
+      count = count < stop - position ? count : stop - position;
+      int64_t* o = out.as<int64_t>() + position * row_step;
+      position += count;
       for (int64_t j = 0; j < count;) {
-        for (; first + places[j] - origin >= inner; origin += inner) {
+        for (; first + positions[j] - origin >= inner; origin += inner) {
           for (int d = ndim - 2; d >= 0 && ++outer[d] == in.sizes[d]; --d) outer[d] = 0;
         }
         int64_t same = j;  // up to where they lie in this row
-        for (; same < count && first + places[same] - origin < inner; ++same) {
-          o[same * row_step + (ndim - 1) * column_step] = first + places[same] - origin;
+        for (; same < count && first + positions[same] - origin < inner; ++same) {
+          o[same * row_step + (ndim - 1) * column_step] = first + positions[same] - origin;
         }
         for (int d = 0; d < ndim - 1; ++d) {
           for (int64_t k = j; k < same; ++k) o[k * row_step + d * column_step] = outer[d];

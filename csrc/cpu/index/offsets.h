@@ -1,4 +1,4 @@
-// From index tensors to byte offsets. See Note [Places] in backend/index.h.
+// From index tensors to byte offsets. See Note [Index specs] in backend/index.h.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace rl::RL_ISA {
 
-inline constexpr int64_t kChunk = 512;  // places resolved at a time
+inline constexpr int64_t kChunk = 512;  // positions resolved at a time
 
 // One index as the inner loops see it.
 struct Index {
-  bool wide;     // Int64, else Int32
+  bool padded;   // Int64, else Int32
   bool checked;  // false: the values are byte offsets already
   bool wrap;
   int64_t size;
@@ -49,36 +49,36 @@ inline bool add_offsets(const Index& index, const char* at, int64_t step, int64_
   return bad >= 0;
 }
 
-template <int K> struct PlaceSet {
+template <int K> struct OffsetSet {
   Index index[K];
   int dims[K];
   ErrorKind error;
 
-  PlaceSet(const Places& places, int64_t item) : error(places.error) {
+  OffsetSet(const IndexSpec& spec, int64_t item) : error(spec.error) {
     for (int k = 0; k < K; ++k) {
-      index[k] = {places.indices[k].dtype == DType::Int64, places.strides != nullptr, places.wrap,
-                  places.strides ? places.sizes[k] : 0, places.strides ? places.strides[k] * item : 1};
-      dims[k] = places.strides ? places.dims[k] : 0;
+      index[k] = {spec.indices[k].dtype == DType::Int64, spec.strides != nullptr, spec.wrap,
+                  spec.strides ? spec.sizes[k] : 0, spec.strides ? spec.strides[k] * item : 1};
+      dims[k] = spec.strides ? spec.dims[k] : 0;
     }
   }
-  // The offsets of n <= kChunk elements whose indices start at at[k] and lie step[k] bytes apart.
+  // The offsets of n <= kChunk elements whose indices start at at[k] and have stride step[k] bytes.
   void resolve(char* const* at, const int64_t* step, int64_t n, int64_t* offsets) const {
     for (int k = 0; k < K; ++k) {
       if (!index[k].checked) {
         for (int64_t i = 0; i < n; ++i) offsets[i] = *reinterpret_cast<const int64_t*>(at[k] + i * step[k]);
         continue;
       }
-      bool good = index[k].wide ? k ? add_offsets<int64_t, false>(index[k], at[k], step[k], n, offsets)
-                                    : add_offsets<int64_t, true>(index[k], at[k], step[k], n, offsets)
-                  : k           ? add_offsets<int32_t, false>(index[k], at[k], step[k], n, offsets)
-                                : add_offsets<int32_t, true>(index[k], at[k], step[k], n, offsets);
+      bool good = index[k].padded ? k ? add_offsets<int64_t, false>(index[k], at[k], step[k], n, offsets)
+                                      : add_offsets<int64_t, true>(index[k], at[k], step[k], n, offsets)
+                  : k             ? add_offsets<int32_t, false>(index[k], at[k], step[k], n, offsets)
+                                  : add_offsets<int32_t, true>(index[k], at[k], step[k], n, offsets);
       if (!good) fail_at(index[k], dims[k], error, at[k], step[k], n);
     }
   }
   int64_t resolve_one(char* const* at) const {
     int64_t offset = 0;
     for (int k = 0; k < K; ++k) {
-      int64_t v = index[k].wide ? *reinterpret_cast<const int64_t*>(at[k]) : *reinterpret_cast<const int32_t*>(at[k]);
+      int64_t v = index[k].padded ? *reinterpret_cast<const int64_t*>(at[k]) : *reinterpret_cast<const int32_t*>(at[k]);
       if (index[k].checked) {
         if (v < 0 && index[k].wrap) v += index[k].size;
         if (static_cast<uint64_t>(v) >= static_cast<uint64_t>(index[k].size))
@@ -93,8 +93,8 @@ template <int K> struct PlaceSet {
 // Many indices become one of byte offsets: the elements of their joint broadcast.
 class Folded {
  public:
-  Folded(const Places& places, int64_t item);
-  Places places() const { return Places{&view_, 1, nullptr, nullptr, nullptr}; }
+  Folded(const IndexSpec& spec, int64_t item);
+  IndexSpec spec() const { return IndexSpec{&view_, 1, nullptr, nullptr, nullptr}; }
 
  private:
   std::unique_ptr<int64_t[]> offsets_;

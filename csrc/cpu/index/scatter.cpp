@@ -13,7 +13,7 @@ namespace rl::RL_ISA {
 namespace {
 
 // Elements that differ in a dimension where the target has a stride never meet, so those dimensions are split
-// over the threads; the others, along which places may be equal, are walked in order within a piece.
+// over the threads; the others, along which positions may be equal, are walked in order within a piece.
 template <int N> struct Split {
   int free_count = 0, serial_count = 0;
   int free[kMaxDims], serial[kMaxDims];
@@ -27,7 +27,7 @@ template <int N> struct Split {
   }
 };
 
-// Keeps the offsets within [low, low + span), and their values; without branches, as places are in no order.
+// Keeps the offsets within [low, low + span), and their values; without branches, as positions are in no order.
 template <class U> int64_t keep_band(const int64_t* offsets, const char* values, int64_t step, int64_t n, int64_t low,
                                      int64_t span, int64_t* kept, void* kept_values) {
   U* to = static_cast<U*>(kept_values);
@@ -41,10 +41,10 @@ template <class U> int64_t keep_band(const int64_t* offsets, const char* values,
 }
 
 #ifdef __AVX2__
-#define RL_AVX512 [[gnu::target("avx512f,avx512vl")]]
+#define RL_AVX512VL [[gnu::target("avx512f,avx512vl")]]
 // The same for values of four or eight bytes next to each other, eight at a time; n is a multiple of eight.
-template <class U> RL_AVX512 int64_t keep_band_wide(const int64_t* offsets, const char* values, int64_t n, int64_t low,
-                                                    int64_t span, int64_t* kept, void* kept_values) {
+template <class U> RL_AVX512VL int64_t keep_band_avx512(const int64_t* offsets, const char* values, int64_t n,
+                                                        int64_t low, int64_t span, int64_t* kept, void* kept_values) {
   const __m512i least = _mm512_set1_epi64(low), width = _mm512_set1_epi64(span);
   const U* from = reinterpret_cast<const U*>(values);
   U* to = static_cast<U*>(kept_values);
@@ -65,17 +65,17 @@ template <class U> RL_AVX512 int64_t keep_band_wide(const int64_t* offsets, cons
 }
 #endif
 
-// One long run of places that may be equal: every piece reads all of them and takes those in its band of the target, so
-// that an element sees its values in the same order whatever the number of bands. It pays where the target is larger
-// than a core's nearest cache, so that most of the time goes on waiting for its lines.
+// One long run of positions that may be equal: every piece reads all of them and takes those in its band of the target,
+// so that an element sees its values in the same order whatever the number of bands. It is profitable where the target
+// is larger than a core's nearest cache, so that most of the time goes on waiting for its lines.
 constexpr int64_t kBandedRun = 32768, kBandedBytes = 1 << 16, kMostBands = 8;
 
-void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, const PutLoops& loops) {
+void put_in_bands(const Nest<3>& nest, const OffsetSet<1>& set, int64_t item, const PutLoops& loops) {
   const int64_t* step = nest.strides[0];
   const int64_t bands = num_threads() < kMostBands ? num_threads() : kMostBands;
   const int64_t span = (set.index[0].size + bands - 1) / bands * set.index[0].stride;
 #ifdef __AVX2__
-  const bool wide = cpu::has_avx512() && step[1] == item;
+  const bool padded = cpu::has_avx512() && step[1] == item;
 #endif
   parallel_for(0, bands, 1, [&](int64_t band, int64_t) {
     int64_t offsets[kChunk], kept[kChunk + 8];
@@ -91,8 +91,8 @@ void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, con
         using U = decltype(u);
 #ifdef __AVX2__
         if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
-          if (wide && n % 8 == 0) {
-            count = keep_band_wide<U>(offsets, value, n, low, span, kept, values);
+          if (padded && n % 8 == 0) {
+            count = keep_band_avx512<U>(offsets, value, n, low, span, kept, values);
             return;
           }
         }
@@ -104,10 +104,10 @@ void put_in_bands(const Nest<3>& nest, const PlaceSet<1>& set, int64_t item, con
   });
 }
 
-// Rows that go to rows of the target, at places that may be equal: in bands of the target's rows, as above.
+// Rows that go to rows of the target, at positions that may be equal: in bands of the target's rows, as above.
 constexpr int64_t kRowsInBands = 16384, kFewRows = 64, kRowsAhead = 8;
 
-void put_rows(const Nest<3>& nest, const PlaceSet<1>& set, const PutLoops& loops) {
+void put_rows(const Nest<3>& nest, const OffsetSet<1>& set, const PutLoops& loops) {
   const int64_t *step = nest.strides[0], *next = nest.strides[1], rows = nest.sizes[1];
   const Index& index = set.index[0];
   const bool divided = nest.total > kRowsInBands && index.checked && index.stride > 0 && !in_parallel();
@@ -137,17 +137,17 @@ void put_rows(const Nest<3>& nest, const PlaceSet<1>& set, const PutLoops& loops
   else parallel_for(0, bands, 1, run);
 }
 
-template <int K> void put_at(const View& target, const View& values, const Places& places, const PutLoops& loops) {
+template <int K> void put_at(const View& target, const View& values, const IndexSpec& spec, const PutLoops& loops) {
   const View* views[2 + K] = {&target, &values};
-  for (int k = 0; k < K; ++k) views[2 + k] = &places.indices[k];
+  for (int k = 0; k < K; ++k) views[2 + k] = &spec.indices[k];
   constexpr int N = 2 + K;
   Nest<N> nest(views, Order::Repeated);
-  PlaceSet<K> set(places, itemsize(target.dtype));
+  OffsetSet<K> set(spec, itemsize(target.dtype));
   Split<N> split(nest);
   const int64_t* step = nest.strides[0];
   bool row = true;
   for (int k = 0; k < K; ++k) row &= step[2 + k] == 0;
-  row &= step[0] != 0;  // along a serial run equal places must be combined one by one, which a vector would not do
+  row &= step[0] != 0;  // along a serial run equal positions must be combined one by one, which a vector would not do
 
   if constexpr (K == 1) {
     const Index& index = set.index[0];
@@ -159,7 +159,7 @@ template <int K> void put_at(const View& target, const View& values, const Place
       return put_rows(nest, set, loops);
   }
 
-  // Short rows whose places differ within the row only: as many as a chunk holds go as one run, since values and
+  // Short rows whose positions differ within the row only: as many as a chunk holds go as one run, since values and
   // indices of one row continue those of the row before.
   bool continues = split.free_count > 0 && split.serial_count == 1 && step[0] == 0 && nest.sizes[0] <= kChunk / 4;
   if (continues) {
@@ -247,13 +247,13 @@ template <int K> void put_at(const View& target, const View& values, const Place
 
 }  // namespace
 
-void put(const View& target, const View& values, const Places& places, Combine combine) {
+void put(const View& target, const View& values, const IndexSpec& spec, Combine combine) {
   if (values.numel() == 0) return;
   PutLoops loops = put_loops(target.dtype, combine);
-  if (places.count == 1) return put_at<1>(target, values, places, loops);
-  if (places.count == 2) return put_at<2>(target, values, places, loops);
-  Folded folded(places, itemsize(target.dtype));
-  put_at<1>(target, values, folded.places(), loops);
+  if (spec.count == 1) return put_at<1>(target, values, spec, loops);
+  if (spec.count == 2) return put_at<2>(target, values, spec, loops);
+  Folded folded(spec, itemsize(target.dtype));
+  put_at<1>(target, values, folded.spec(), loops);
 }
 
 }  // namespace rl::RL_ISA

@@ -113,10 +113,10 @@ template <class T> class Column {
 };
 
 // A view with its last two dimensions exchanged.
-struct Turned {
+struct Transposed {
   int64_t sizes[kMaxDims], strides[kMaxDims];
   View view;
-  explicit Turned(const View& v) : view(v) {
+  explicit Transposed(const View& v) : view(v) {
     std::copy_n(v.sizes, v.ndim, sizes);
     std::copy_n(v.strides, v.ndim, strides);
     std::swap(sizes[v.ndim - 1], sizes[v.ndim - 2]);
@@ -124,7 +124,7 @@ struct Turned {
     view.sizes = sizes;
     view.strides = strides;
   }
-  Turned(const Turned&) = delete;
+  Transposed(const Transposed&) = delete;
 };
 
 // One matrix of a batch, row by row: in place where the view's rows are, else in memory of its own, which `put` writes
@@ -148,7 +148,7 @@ template <class T> class RowMajor {
   // The view becomes a matrix (rows, cols) that stands elsewhere.
   void put(const T* from, int64_t ld) const { move_matrix(rows_, cols_, from, ld, 1, view_, rs_, cs_); }
   T* data() const { return in_place_ ? view_ : data_.get(); }
-  int64_t ld() const { return in_place_ ? rs_ : cols_ == 1 ? 1 : line_ld<T>(cols_); }
+  int64_t ld() const { return in_place_ ? rs_ : cols_ == 1 ? 1 : padded_ld<T>(cols_); }
 
  private:
   int64_t rows_, cols_, rs_, cs_;
@@ -156,7 +156,7 @@ template <class T> class RowMajor {
   bool in_place_;
   Scratch<T> data_;
 };
-constexpr int64_t kDense = 48;      // columns from which on decompositions by products pay
+constexpr int64_t kDense = 48;      // columns from which on blocked decompositions (GEMM) are profitable
 constexpr int64_t kEliminated = 9;  // the same of elimination, whose small blocks stay in registers
 // Whether a matrix of n columns goes to them, of which those from `from` on should.
 template <class T> bool is_dense(int64_t n, int64_t from = kDense) {
@@ -184,7 +184,7 @@ template <class T> Outlier outlier(const View& v, int64_t i) {
   return nan ? Outlier::NaN : sum == 0 ? Outlier::None : Outlier::Inf;
 }
 
-// Whether numbers (m, n), column by column, can be reflected as they are: finite, and with squares that a T holds.
+// Whether a matrix (m, n), column by column, can be reflected as they are: finite, and with squares that a T holds.
 // Those above the diagonal do not count if only the `lower` half is asked about.
 template <class T> bool moderate(int64_t m, int64_t n, const T* a, int64_t ld, bool lower = false) {
   using R = lapack::real_t<T>;

@@ -1,4 +1,4 @@
-// Triangular systems and decompositions of float and double matrices on our own products, for processors with AVX-512.
+// Triangular systems and decompositions of float and double matrices on our own GEMM, for processors with AVX-512.
 // Matrices are row by row; `ld` is the distance of their rows.
 #pragma once
 #include <cstdint>
@@ -8,16 +8,17 @@
 
 namespace rl::cpu {
 
-// The distance of rows, or columns, of n numbers that begin on cache lines, which two threads then never share, and not
-// all in the same set of the first cache.
-template <class T> int64_t line_ld(int64_t n) {
-  const int64_t line = 64 / static_cast<int64_t>(sizeof(T)), ld = (n + line - 1) / line * line;
-  return ld * static_cast<int64_t>(sizeof(T)) % 1024 == 0 ? ld + line : ld;
+// The distance of rows, or columns, of n elements that begin on cache lines, which two threads then never share, and
+// not all in the same set of the first cache.
+template <class T> int64_t padded_ld(int64_t n) {
+  const int64_t cache_line = 64 / static_cast<int64_t>(sizeof(T)), ld = (n + cache_line - 1) / cache_line * cache_line;
+  return ld * static_cast<int64_t>(sizeof(T)) % 1024 == 0 ? ld + cache_line : ld;
 }
 
-// The largest size of n numbers; NaN if one of them is.
+// The largest size of n elements; NaN if one of them is.
 template <class T> T largest_of(int64_t n, const T* x);
-// A X = B for a triangle A (n, n) of any strides; B (n, k) becomes X. A unit triangle's diagonal is not read.
+// A X = B for a triangular matrix A (n, n) of any strides; B (n, k) becomes X. A unit triangular matrix's diagonal is
+// not read.
 template <class T>
 void solve_rows(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld);
 // A (m, n) = P L U, packed in place; pivots are LAPACK's, from 1. Returns the number of the first zero pivot, or 0.
@@ -36,20 +37,20 @@ template <class T> void expand_columns(int64_t m, int64_t n, int64_t k, T* a, in
 template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                         const T* tau, T* c, int64_t ldc);
 
-// c (k, k) becomes the first k rows of Q (c above zeros), for k reflections of m numbers.
+// c (k, k) becomes the first k rows of Q (c above zeros), for k reflections of m elements.
 template <class T> void reflect_top(int64_t m, int64_t k, const T* a, int64_t lda, const T* tau, T* c, int64_t ldc);
 // The signs that reflections of whole columns would give the rows of R, from the first n rows of another Q: elimination
 // finds in them, and overwrites them with, what each reflection would have met on the diagonal.
 template <class T> void reflection_signs(int64_t n, T* q, int64_t ld, T* signs);
-// Whether the condition of an upper triangle is certain to be less than 1 / rcond.
+// Whether the condition of an upper triangular matrix is certain to be less than 1 / rcond.
 template <class T> bool well_conditioned(int64_t n, const T* r, int64_t ld, double rcond);
 // A with its columns in `order`, counted from 1, = Q R: the diagonal of R descends.
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order);
 // The lower half of a symmetric matrix becomes reflections Q, each from the row below the diagonal on, with
-// Q^T A Q = the three diagonals (e, d, e). Here and below, ld is line_ld's, and what is between n and it zero.
+// Q^T A Q = the tridiagonal matrix (e, d, e). Here and below, ld is padded_ld's, and what is between n and it zero.
 template <class T> void tridiagonal_columns(int64_t n, T* a, int64_t ld, T* d, T* e, T* tau);
-// Eigenvalues, ascending, in place of d, and eigenvectors z (n, n), of the three diagonals (e, d, e). Returns LAPACK's
-// code, 0 for success; e is overwritten.
+// Eigenvalues, ascending, in place of d, and eigenvectors z (n, n), of the tridiagonal matrix (e, d, e). Returns
+// LAPACK's code, 0 for success; e is overwritten.
 template <class T> int divide_columns(int64_t n, T* d, T* e, T* z, int64_t ldz);
 // A (m, n), m >= n, becomes reflections Q, and u (n, n) P, each from the row below the diagonal on, with Q^T A P = the
 // diagonals d and, above it, e.
@@ -70,8 +71,8 @@ template <class T> void exchange_rows(const int* pivots, int64_t count, T* b, in
     }
   }
 }
-// to (rows, cols) = from, both of any strides, in squares that stay in the cache; turned by registers where one of them
-// runs along rows and the other along columns.
+// to (rows, cols) = from, both of any strides, in squares that stay in the cache; transposed by registers where one of
+// them runs along rows and the other along columns.
 template <class T>
 void move_matrix(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T* to, int64_t trs, int64_t tcs);
 

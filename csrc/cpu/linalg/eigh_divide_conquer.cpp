@@ -1,6 +1,7 @@
-// Eigenvalues and eigenvectors of three diagonals by halves, on our own products. Cuppen: without one number beside the
-// diagonal the matrix falls apart; that number is a correction by one vector, whose eigenvalues are roots of a sum of
-// fractions, each found for itself. LAPACK finds the roots, and sets aside what a correction does not move.
+// Eigenvalues and eigenvectors of a tridiagonal matrix by divide and conquer, on our own GEMM. Cuppen: without one
+// element beside the diagonal the matrix falls into two blocks; that element is a correction by one vector, whose
+// eigenvalues are roots of a sum of fractions, each found for itself. LAPACK finds the roots, and sets aside what a
+// correction does not move.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +17,7 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int64_t kLeaf = 32;  // numbers whose eigenvectors are found by turns
+constexpr int64_t kLeaf = 32;  // elements whose eigenvectors are found by QR rotations
 
 template <class F> void each(int64_t n, int64_t grain, F f) {
   parallel_for(0, n, std::max<int64_t>(1, grain), [&](int64_t first, int64_t last) {
@@ -76,7 +77,7 @@ template <class T> int correct(int64_t k, const T* poles, T* w, T rho, const int
   return 0;
 }
 
-// Joins the eigenvectors q of two neighbours of n1 and n - n1 numbers whose corners lost |rho|; `sorted` tells the
+// Joins the eigenvectors q of two neighbours of n1 and n - n1 elements whose corners lost |rho|; `sorted` tells the
 // order of eigenvalues, from 1.
 template <class T> int join(int64_t n, int64_t n1, T rho, T* d, T* q, int64_t ld, int* sorted) {
   const int64_t n2 = n - n1;
@@ -96,12 +97,12 @@ template <class T> int join(int64_t n, int64_t n1, T rho, T* d, T* q, int64_t ld
   Scratch<T> s(count * count);
   code = correct(count, poles.get(), w.get(), rho, indxc.get(), d, s.get());
   if (code) return code;
-  auto multiply = [&](int64_t rows, int64_t inner, const T* a, const T* b, T* to) {
-    if (inner) return product(rows, count, inner, T(1), a, int64_t{1}, rows, b, int64_t{1}, count, T(0), to, ld);
+  auto multiply_into = [&](int64_t rows, int64_t inner, const T* a, const T* b, T* to) {
+    if (inner) return multiply(rows, count, inner, T(1), a, int64_t{1}, rows, b, int64_t{1}, count, T(0), to, ld);
     for (int64_t j = 0; j < count; ++j) std::fill_n(to + j * ld, rows, T(0));
   };
-  multiply(n2, lower, kept.get() + n1 * upper, s.get() + kinds[0], q + n1);
-  multiply(n1, upper, kept.get(), s.get(), q);
+  multiply_into(n2, lower, kept.get() + n1 * upper, s.get() + kinds[0], q + n1);
+  multiply_into(n1, upper, kept.get(), s.get(), q);
   lapack::lamrg<T>(k, size - k, d, 1, -1, sorted);
   return 0;
 }
@@ -114,7 +115,7 @@ template <class T> int divide(int64_t n, T* d, T* e, T* z, int64_t ldz) {
   for (int64_t i = 0; i + 1 < n; ++i) e[i] /= most;
   int levels = 0;
   while (n > kLeaf << levels) ++levels;
-  const int64_t leaves = int64_t{1} << levels, ld = line_ld<T>(n);
+  const int64_t leaves = int64_t{1} << levels, ld = padded_ld<T>(n);
   auto bound = [&](int64_t leaf) {  // of two halves the first is never the longer one: LAPACK wants it so
     if (leaf == leaves) return n;
     int64_t at = 0, count = n;

@@ -1,5 +1,6 @@
-// Householder's reflections H = I - tau v v^T in blocks, on our own products: a block of them is I - V T V^T with an
-// upper triangle T. Matrices are column by column here, as LAPACK's are, and v's first number, 1, is not stored.
+// Householder's reflections H = I - tau v v^T in blocks, on our own GEMM: a block of them is I - V T V^T with an
+// upper triangular factor T. Matrices are column by column here, as LAPACK's are, and v's first number, 1, is not
+// stored.
 #include <algorithm>
 #include <cmath>
 
@@ -15,13 +16,13 @@ namespace rl::cpu {
 namespace {
 
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
-// Those whose reflections are one product, of a matrix of so many columns.
+// Those whose reflections are one GEMM, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
-constexpr int64_t kApart = 4;    // columns for which blocks do not pay
-constexpr int64_t kSingle = 32;  // reflections that do not pay for blocks
+constexpr int64_t kApart = 4;    // columns for which blocks are not profitable
+constexpr int64_t kSingle = 32;  // reflections for which blocks are not profitable
 
 // Up to N columns of c, reflected: c -= tau v (v^T c)
-template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, int64_t ld) {
+template <int N, class T> void reflect_strip(int64_t n, const T* v, T tau, T* c, int64_t ld) {
   using V = Vec<T>;
   typename V::Reg sums[N];
 #pragma GCC unroll 8
@@ -51,11 +52,11 @@ template <int N, class T> void reflect_few(int64_t n, const T* v, T tau, T* c, i
 template <class T> void reflect_each(int64_t n, const T* v, T tau, int64_t k, T* c, int64_t ld) {
   if (tau == T(0)) return;
   int64_t j = 0;
-  for (; j + 4 <= k; j += 4) reflect_few<4>(n, v, tau, c + j * ld, ld);
-  for (; j < k; ++j) reflect_few<1>(n, v, tau, c + j * ld, ld);
+  for (; j + 4 <= k; j += 4) reflect_strip<4>(n, v, tau, c + j * ld, ld);
+  for (; j < k; ++j) reflect_strip<1>(n, v, tau, c + j * ld, ld);
 }
 
-// k reflections of m numbers as I - V T V^T, or those of them in a range [first, last).
+// k reflections of m elements as I - V T V^T, or those of them in a range [first, last).
 template <class T> struct ReflectionBlock {
   int64_t m, k;
   Scratch<T> v, t;  // (m, k) with its ones and zeros, (k, k)
@@ -63,9 +64,9 @@ template <class T> struct ReflectionBlock {
   // Those that stand below a's diagonal.
   ReflectionBlock(int64_t rows, int64_t count, const T* a, int64_t ld, const T* tau) : ReflectionBlock(rows, count) {
     take(0, k, a, ld);
-    fill_triangle(0, k, tau);
+    form_t(0, k, tau);
   }
-  // Those that make a triangle of a, m >= k. `again`: they are wanted for other columns, too.
+  // Those that make a triangular factor of a, m >= k. `again`: they are wanted for other columns, too.
   ReflectionBlock(int64_t rows, int64_t count, T* a, int64_t ld, T* tau, bool again) : ReflectionBlock(rows, count) {
     factor(0, k, a, ld, tau, again);
   }
@@ -74,16 +75,16 @@ template <class T> struct ReflectionBlock {
   // c (k, k) becomes the first k rows of Q (c above zeros).
   void apply_top(T* c, int64_t ld) const {
     Scratch<T> w(k * k), tw(k * k);
-    product(k, k, k, T(1), v.get(), m, int64_t{1}, c, int64_t{1}, ld, T(0), w.get(), k);
-    product(k, k, k, T(1), t.get(), int64_t{1}, k, w.get(), int64_t{1}, k, T(0), tw.get(), k);
-    product(k, k, k, T(-1), v.get(), int64_t{1}, m, tw.get(), int64_t{1}, k, T(1), c, ld);
+    multiply(k, k, k, T(1), v.get(), m, int64_t{1}, c, int64_t{1}, ld, T(0), w.get(), k);
+    multiply(k, k, k, T(1), t.get(), int64_t{1}, k, w.get(), int64_t{1}, k, T(0), tw.get(), k);
+    multiply(k, k, k, T(-1), v.get(), int64_t{1}, m, tw.get(), int64_t{1}, k, T(1), c, ld);
   }
 
  private:
   ReflectionBlock(int64_t rows, int64_t count) : m(rows), k(count), v(rows * count), t(count * count) {
     std::fill_n(t.get(), k * k, T(0));
   }
-  T* triangle(int64_t i, int64_t j) const { return t.get() + j * k + i; }
+  T* t_factor(int64_t i, int64_t j) const { return t.get() + j * k + i; }
 
   void factor(int64_t first, int64_t last, T* a, int64_t ld, T* tau, bool again) {
     const int64_t n = last - first;
@@ -95,7 +96,7 @@ template <class T> struct ReflectionBlock {
       }
       if (!again) return;
       take(first, last, a, ld);
-      return fill_triangle(first, last, tau);
+      return form_t(first, last, tau);
     }
     const int64_t middle = first + (n / 2 + kFew - 1) / kFew * kFew;
     factor(first, middle, a, ld, tau, true);
@@ -112,7 +113,7 @@ template <class T> struct ReflectionBlock {
     }
   }
   // V's columns [p0, p1) times those [j0, j1), from row j0 on. T, and with it the right angles in Q, is as exact as
-  // these sums are: they are taken by lanes, where a product would add up long ones number by number, and part by part
+  // these sums are: they are taken by lanes, where a GEMM would add up long ones element by element, and part by part
   // of long columns, so that parts stay in the cache.
   void inner(int64_t p0, int64_t p1, int64_t j0, int64_t j1, T* out) const {
     constexpr int64_t kPart = 4096 / static_cast<int64_t>(sizeof(T));
@@ -124,46 +125,46 @@ template <class T> struct ReflectionBlock {
         inner_grid(std::min(kPart, m - i), n, v.get() + p0 * m + i, m, end - begin, v.get() + begin * m + i, m, to, n);
     });
   }
-  // T: column by column, or in halves.
-  void fill_triangle(int64_t first, int64_t last, const T* tau) const {
+  // T: column by column, or recursively.
+  void form_t(int64_t first, int64_t last, const T* tau) const {
     const int64_t n = last - first;
     if (n > kFew) {
       const int64_t middle = first + n / 2;
-      fill_triangle(first, middle, tau);
-      fill_triangle(middle, last, tau);
+      form_t(first, middle, tau);
+      form_t(middle, last, tau);
       return join(first, middle, last);
     }
-    T products[kFew * kFew];
-    inner(first, last, first, last, products);
+    T dots[kFew * kFew];
+    inner(first, last, first, last, dots);
     for (int64_t j = 0; j < n; ++j) {
-      T* to = triangle(first, first + j);
+      T* to = t_factor(first, first + j);
       for (int64_t p = 0; p < j; ++p)
-        add_scaled(p + 1, -tau[first + j] * products[j * n + p], triangle(first, first + p), to);
+        add_scaled(p + 1, -tau[first + j] * dots[j * n + p], t_factor(first, first + p), to);
       to[j] = tau[first + j];
     }
   }
   // The corner of T between two halves: -T1 (V1^T V2) T2.
   void join(int64_t first, int64_t middle, int64_t last) const {
     const int64_t n1 = middle - first, n2 = last - middle;
-    Scratch<T> products(n1 * n2), half(n1 * n2);
-    inner(first, middle, middle, last, products.get());
-    product(n1, n2, n1, T(-1), triangle(first, first), int64_t{1}, k, products.get(), int64_t{1}, n1, T(0), half.get(),
-            n1);
-    product(n1, n2, n2, T(1), half.get(), int64_t{1}, n1, triangle(middle, middle), int64_t{1}, k, T(0),
-            triangle(first, middle), k);
+    Scratch<T> dots(n1 * n2), half(n1 * n2);
+    inner(first, middle, middle, last, dots.get());
+    multiply(n1, n2, n1, T(-1), t_factor(first, first), int64_t{1}, k, dots.get(), int64_t{1}, n1, T(0), half.get(),
+             n1);
+    multiply(n1, n2, n2, T(1), half.get(), int64_t{1}, n1, t_factor(middle, middle), int64_t{1}, k, T(0),
+             t_factor(first, middle), k);
   }
   void apply(int64_t first, int64_t last, bool adjoint, int64_t n, T* c, int64_t ld) const {
     const int64_t count = last - first, rows = m - first;
-    const T *columns = v.get() + first * (m + 1), *corner = triangle(first, first);
+    const T *columns = v.get() + first * (m + 1), *corner = t_factor(first, first);
     Scratch<T> w(count * n), tw(count * n);
-    product(count, n, rows, T(1), columns, m, int64_t{1}, c, int64_t{1}, ld, T(0), w.get(), count);
-    product(count, n, count, T(1), corner, adjoint ? k : 1, adjoint ? 1 : k, w.get(), int64_t{1}, count, T(0), tw.get(),
-            count);
-    product(rows, n, count, T(-1), columns, int64_t{1}, m, tw.get(), int64_t{1}, count, T(1), c, ld);
+    multiply(count, n, rows, T(1), columns, m, int64_t{1}, c, int64_t{1}, ld, T(0), w.get(), count);
+    multiply(count, n, count, T(1), corner, adjoint ? k : 1, adjoint ? 1 : k, w.get(), int64_t{1}, count, T(0),
+             tw.get(), count);
+    multiply(rows, n, count, T(-1), columns, int64_t{1}, m, tw.get(), int64_t{1}, count, T(1), c, ld);
   }
 };
 
-// Whether k reflections of m numbers, for n columns, go one by one.
+// Whether k reflections of m elements, for n columns, go one by one.
 constexpr bool single(int64_t m, int64_t n, int64_t k) { return k <= kSingle && m <= 4 * kSingle && n <= 4 * kSingle; }
 template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                     const T* tau, T* c, int64_t ldc) {

@@ -1,4 +1,4 @@
-// Least squares of one real matrix on our own products.
+// Least squares of one real matrix on our own GEMM.
 #pragma once
 #include <cstdint>
 

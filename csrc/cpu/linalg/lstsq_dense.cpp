@@ -2,8 +2,8 @@
 // else columns have to be exchanged, which costs more.
 //
 // Note [A and B side by side]
-// Reflections that make a triangle of A are wanted of B, too: as further columns of A it has them at the price of a
-// wider product. Of A = Q R and C = Q^T B, min |R X - C| is the same problem, of n rows.
+// Reflections that make a triangular factor of A are wanted of B, too: as further columns of A it has them at the price
+// of a wider GEMM. Of A = Q R and C = Q^T B, min |R X - C| is the same problem, of n rows.
 #include "cpu/linalg/column_major.h"
 #include "cpu/linalg/lstsq.h"
 #include "cpu/linalg/qr_tall.h"
@@ -11,19 +11,19 @@
 namespace rl::cpu {
 namespace {
 
-// R X = C for an upper triangle R (n, n), or R^T X = C, for C (n, k) column by column.
-template <class T> void solve_triangle(bool turned, int64_t n, int64_t k, const T* r, int64_t ld, const T* c,
-                                       int64_t ldc, T* x, int64_t ldx) {
-  const int64_t rs = turned ? ld : 1, cs = turned ? 1 : ld;
+// R X = C for an upper triangular factor R (n, n), or R^T X = C, for C (n, k) column by column.
+template <class T> void solve_triangular(bool transposed, int64_t n, int64_t k, const T* r, int64_t ld, const T* c,
+                                         int64_t ldc, T* x, int64_t ldx) {
+  const int64_t rs = transposed ? ld : 1, cs = transposed ? 1 : ld;
   if (k == 1) {
     if (x != c) std::copy_n(c, n, x);
-    return solve_rows(!turned, false, n, 1, r, rs, cs, x, 1);
+    return solve_rows(!transposed, false, n, 1, r, rs, cs, x, 1);
   }
-  const int64_t wide = line_ld<T>(k);
-  Scratch<T> rows(checked_mul(n, wide));
-  move_matrix(n, k, c, 1, ldc, rows.get(), wide, 1);
-  solve_rows(!turned, false, n, k, r, rs, cs, rows.get(), wide);
-  move_matrix(n, k, rows.get(), wide, 1, x, 1, ldx);
+  const int64_t padded = padded_ld<T>(k);
+  Scratch<T> rows(checked_mul(n, padded));
+  move_matrix(n, k, c, 1, ldc, rows.get(), padded, 1);
+  solve_rows(!transposed, false, n, k, r, rs, cs, rows.get(), padded);
+  move_matrix(n, k, rows.get(), padded, 1, x, 1, ldx);
 }
 // The number of the first zero on a diagonal, or 0.
 template <class T> int first_zero(int64_t n, const T* r, int64_t ld) {
@@ -31,7 +31,8 @@ template <class T> int first_zero(int64_t n, const T* r, int64_t ld) {
     if (r[i * (ld + 1)] == T(0)) return static_cast<int>(i) + 1;
   return 0;
 }
-// How many columns of the triangle have a condition below 1 / rcond, told from column to column as gelsy tells it.
+// How many columns of the triangular factor have a condition below 1 / rcond, told from column to column as gelsy tells
+// it.
 template <class T> int64_t rank_of(int64_t n, const T* r, int64_t ld, T rcond) {
   Scratch<T> low(n), high(n);
   low[0] = high[0] = T(1);
@@ -64,7 +65,7 @@ template <class T> bool full_rank(int64_t n, const T* r, int64_t ld, double rcon
 // Any shape and rank, as gelsy does it: by a QR with exchanges, whose first columns are well conditioned; what of R
 // stands right of them is reflected away.
 template <class T> bool solve_pivoted(LeastSquares<T>& p) {
-  const int64_t m = p.m, n = p.n, k = p.k, least = std::min(m, n), ld = line_ld<T>(m);
+  const int64_t m = p.m, n = p.n, k = p.k, least = std::min(m, n), ld = padded_ld<T>(m);
   if (!is_dense<T>(least)) return false;
   Scratch<T> x(checked_mul(ld, n)), tau(least);
   move_matrix(m, n, p.a, p.rs, p.cs, x.get(), 1, ld);
@@ -78,7 +79,7 @@ template <class T> bool solve_pivoted(LeastSquares<T>& p) {
   int failed = 0;
   if (rank < n && rank > 0)
     with_work<T>([&](T* w, int size) { lapack::tzrzf<T>(r, cols, x.get(), stride, tau.get(), w, size, &failed); });
-  if (rank > 0) solve_triangle(false, rank, k, x.get(), ld, p.y, p.ldy, p.y, p.ldy);
+  if (rank > 0) solve_triangular(false, rank, k, x.get(), ld, p.y, p.ldy, p.y, p.ldy);
   for (int64_t j = 0; j < k; ++j) std::fill(p.y + j * p.ldy + rank, p.y + j * p.ldy + n, T(0));
   if (rank < n && rank > 0)
     with_work<T>([&](T* w, int size) {
@@ -124,13 +125,13 @@ template <class T> bool finish(LeastSquares<T>& p, T* x, int64_t ld) {
   }
   p.rank = static_cast<int>(n);
   p.code = p.ranked ? 0 : first_zero(n, x, ld);
-  if (p.code == 0) solve_triangle(false, n, p.k, x, ld, x + n * ld, ld, p.y, p.ldy);
+  if (p.code == 0) solve_triangular(false, n, p.k, x, ld, x + n * ld, ld, p.y, p.ldy);
   return true;
 }
 
 // See Note [A and B side by side].
 template <class T> bool solve_tall(LeastSquares<T>& p) {
-  const int64_t m = p.m, n = p.n, k = p.k, ld = line_ld<T>(m);
+  const int64_t m = p.m, n = p.n, k = p.k, ld = padded_ld<T>(m);
   // Conditions of many times n are common where A is square: little is to be hoped for if those are too large.
   if (p.ranked && m < 2 * n && p.rcond * static_cast<double>(n) > 0.2) return solve_pivoted(p);
   Scratch<T> x(checked_mul(ld, n + k)), tau(n);
@@ -142,16 +143,16 @@ template <class T> bool solve_tall(LeastSquares<T>& p) {
   return finish(p, x.get(), ld);
 }
 
-// See Note [Pieces of rows].
-template <class T> bool solve_pieces(LeastSquares<T>& p) {
+// See Note [TSQR].
+template <class T> bool solve_tall_blocks(LeastSquares<T>& p) {
   TallQr<T> qr(p.m, p.n, p.a, p.rs, p.cs);
   qr.reflect(p.y, p.k, p.ldy, !p.ranked);
-  return finish(p, qr.triangle(), qr.ld());
+  return finish(p, qr.r_factor(), qr.ld());
 }
 
 // The shortest solution of a wide system, from A^T = Q R: X = Q R^-T B.
-template <class T> bool solve_wide(LeastSquares<T>& p) {
-  const int64_t m = p.m, n = p.n, k = p.k, ld = line_ld<T>(n);
+template <class T> bool solve_underdetermined(LeastSquares<T>& p) {
+  const int64_t m = p.m, n = p.n, k = p.k, ld = padded_ld<T>(n);
   Scratch<T> x(checked_mul(ld, m)), tau(m);
   move_matrix(n, m, p.a, p.cs, p.rs, x.get(), 1, ld);
   qr_columns(n, m, m, x.get(), ld, tau.get());
@@ -159,21 +160,21 @@ template <class T> bool solve_wide(LeastSquares<T>& p) {
   p.rank = static_cast<int>(m);
   p.code = p.ranked ? 0 : first_zero(m, x.get(), ld);
   if (p.code) return true;
-  solve_triangle(true, m, k, x.get(), ld, p.y, p.ldy, p.y, p.ldy);
+  solve_triangular(true, m, k, x.get(), ld, p.y, p.ldy, p.y, p.ldy);
   for (int64_t j = 0; j < k; ++j) std::fill(p.y + j * p.ldy + m, p.y + j * p.ldy + n, T(0));
   reflect_columns(false, n, k, m, x.get(), ld, tau.get(), p.y, p.ldy);
   return true;
 }
 
-constexpr int64_t kMuch = 16384;  // numbers of a wide matrix from which on few rows are no obstacle
+constexpr int64_t kMuch = 16384;  // elements of a wide matrix from which on few rows are no obstacle
 
 }  // namespace
 
 template <class T> bool solve_least_squares(LeastSquares<T>& p) {
   const int64_t least = std::min(p.m, p.n);
   if (p.k == 0 || !gemm_available()) return false;
-  if (p.m < p.n) return (is_dense<T>(least) || (p.n >= 16 * p.m && p.m * p.n >= kMuch)) && solve_wide(p);
-  if (TallQr<T>::fits(p.m, p.n)) return solve_pieces(p);
+  if (p.m < p.n) return (is_dense<T>(least) || (p.n >= 16 * p.m && p.m * p.n >= kMuch)) && solve_underdetermined(p);
+  if (TallQr<T>::fits(p.m, p.n)) return solve_tall_blocks(p);
   return is_dense<T>(least) && solve_tall(p);
 }
 template bool solve_least_squares(LeastSquares<float>&);

@@ -1,4 +1,4 @@
-// Gauss's elimination and Cholesky's, by blocks of columns on our own products. Matrices are row by row.
+// Gauss's elimination and Cholesky's, by blocks of columns on our own GEMM. Matrices are row by row.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,12 +15,13 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int64_t kSlab = 128;    // columns of an inverse that are one piece of work
-constexpr int64_t kBlocks = 192;  // columns from which on blocks and their rest are worked on at the same time
-constexpr int64_t kFewRows = 32;  // of a block of the diagonal, that are taken off each other
+constexpr int64_t kInverseColumns = 128;  // columns of an inverse that are one piece of work
+constexpr int64_t kBlocks = 192;          // columns from which on blocks and their rest are worked on at the same time
+constexpr int64_t kFewRows = 32;          // of a block of the diagonal, that are taken off each other
 int64_t block_of(int64_t n) { return n < 1536 ? 64 : 128; }
 
-// exchange_rows by vectors: rows are far apart, so that those of the exchanges to come are asked for in time.
+// exchange_rows by vectors: rows are far from each other in memory, so that those of the exchanges to come are asked
+// for in time.
 template <class T> void exchange(const int* pivots, int64_t count, T* b, int64_t ld, int64_t k) {
   using V = Vec<T>;
   constexpr int64_t kAhead = 4;
@@ -44,18 +45,18 @@ template <class T> void exchange(const int* pivots, int64_t count, T* b, int64_t
 template <class T>
 void eliminate(int64_t m, int64_t n1, const T* a, int64_t ld, const int* pivots, int64_t k, T* right) {
   exchange(pivots, n1, right, ld, k);
-  solve_slab(false, true, n1, k, a, ld, int64_t{1}, right, ld);
+  solve_block(false, true, n1, k, a, ld, int64_t{1}, right, ld);
   subtract(m - n1, k, n1, a + n1 * ld, ld, int64_t{1}, right, ld, int64_t{1}, right + n1 * ld, ld);
 }
 int first_of(int info, int later, int64_t offset) { return info ? info : later ? later + static_cast<int>(offset) : 0; }
 // m >= n
-template <class T> int lu_halves(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
+template <class T> int lu_recursive(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
   if (n <= kPanel) return lu_panel(m, n, a, ld, pivots);
   const int64_t n1 = (n / 2 + kPanel - 1) / kPanel * kPanel, n2 = n - n1;
-  const int info = lu_halves(m, n1, a, ld, pivots);
+  const int info = lu_recursive(m, n1, a, ld, pivots);
   eliminate(m, n1, a, ld, pivots, n2, a + n1);
   T* low = a + n1 * ld;
-  const int more = lu_halves(m - n1, n2, low + n1, ld, pivots + n1);
+  const int more = lu_recursive(m - n1, n2, low + n1, ld, pivots + n1);
   exchange(pivots + n1, n2, low, ld, n1);
   for (int64_t j = n1; j < n; ++j) pivots[j] += static_cast<int>(n1);
   return first_of(info, more, n1);
@@ -73,11 +74,11 @@ template <class F> void each_block(int64_t first, int64_t n, int64_t block, F f)
   });
 }
 // Of the columns behind a block, those of the next block are brought up to it and decomposed while others are still
-// waiting: elimination's long chain of pivots is hidden behind products. Each piece has columns of its own, so that
+// waiting: elimination's long chain of pivots is hidden behind GEMMs. Each piece has columns of its own, so that
 // nothing but the end of a step has to be waited for.
 template <class T> int lu(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
   const int64_t k = std::min(m, n), block = k < kBlocks ? k : block_of(k);
-  int info = lu_halves(m, block, a, ld, pivots);
+  int info = lu_recursive(m, block, a, ld, pivots);
   for (int64_t j = 0; j < k; j += block) {
     const int64_t w = std::min(block, k - j), next = j + w;
     const T* corner = a + j * ld + j;
@@ -85,7 +86,8 @@ template <class T> int lu(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
       T* right = a + j * ld + c;
       eliminate(m - j, w, corner, ld, pivots + j, width, right);
       if (c == next && next < k)
-        info = first_of(info, lu_halves(m - next, std::min(width, k - next), right + w * ld, ld, pivots + next), next);
+        info =
+            first_of(info, lu_recursive(m - next, std::min(width, k - next), right + w * ld, ld, pivots + next), next);
     });
     // The last block of a wide matrix may end inside a block of columns.
     if (next < k && next + block > k && n > k)
@@ -102,7 +104,7 @@ template <class T> int lu(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
 }
 
 // U^T U = A of a few rows: each is taken off the ones below it.
-template <class T> int cholesky_few(int64_t n, T* a, int64_t ld) {
+template <class T> int cholesky_unblocked(int64_t n, T* a, int64_t ld) {
   using V = Vec<T>;
   for (int64_t j = 0; j < n; ++j) {
     T* row = a + j * ld;
@@ -123,13 +125,13 @@ template <class T> int cholesky_few(int64_t n, T* a, int64_t ld) {
   }
   return 0;
 }
-// A block of the diagonal, in halves.
+// A block of the diagonal, recursively.
 template <class T> int cholesky_block(int64_t n, T* a, int64_t ld) {
-  if (n <= kFewRows) return cholesky_few(n, a, ld);
+  if (n <= kFewRows) return cholesky_unblocked(n, a, ld);
   const int64_t n1 = (n / 2 + kPanel - 1) / kPanel * kPanel, n2 = n - n1;
   if (int info = cholesky_block(n1, a, ld)) return info;
   T *right = a + n1, *rest = right + n1 * ld;
-  solve_slab(false, false, n1, n2, a, int64_t{1}, ld, right, ld);
+  solve_block(false, false, n1, n2, a, int64_t{1}, ld, right, ld);
   subtract(n2, n2, n1, right, int64_t{1}, ld, right, ld, int64_t{1}, rest, ld);
   return first_of(0, cholesky_block(n2, rest, ld), n1);
 }
@@ -140,7 +142,7 @@ template <class T> int cholesky(int64_t n, T* a, int64_t ld) {
     const T* corner = a + j * ld + j;
     const int64_t first = j + block;
     each_block(first, n, block, [&](int64_t c, int64_t width) {
-      solve_slab(false, false, block, width, corner, int64_t{1}, ld, a + j * ld + c, ld);
+      solve_block(false, false, block, width, corner, int64_t{1}, ld, a + j * ld + c, ld);
     });
     each_block(first, n, block, [&](int64_t c, int64_t width) {  // the rest's upper half, and the next diagonal block
       const T* rows = a + j * ld;
@@ -152,16 +154,16 @@ template <class T> int cholesky(int64_t n, T* a, int64_t ld) {
   return info;
 }
 
-// Slabs of the identity go through both triangles, each from the row on where it has numbers; what A^-1 = U^-1 L^-1 P
-// has its columns exchanged for is done last.
+// Blocks of the identity go through both triangular factors, each from the row on where it has non-zeros; what A^-1 =
+// U^-1 L^-1 P has its columns exchanged for is done last.
 template <class T> void inverse(int64_t n, const T* lu, int64_t ld, const int* pivots, T* y, int64_t ldy) {
-  parallel_for(0, (n + kSlab - 1) / kSlab, 1, [&](int64_t begin, int64_t end) {
+  parallel_for(0, (n + kInverseColumns - 1) / kInverseColumns, 1, [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
-      const int64_t c0 = s * kSlab, width = std::min(kSlab, n - c0);
+      const int64_t c0 = s * kInverseColumns, width = std::min(kInverseColumns, n - c0);
       for (int64_t i = 0; i < n; ++i) std::fill_n(y + i * ldy + c0, width, T(0));
       for (int64_t c = c0; c < c0 + width; ++c) y[c * (ldy + 1)] = T(1);
-      solve_slab(false, true, n - c0, width, lu + c0 * (ld + 1), ld, int64_t{1}, y + c0 * (ldy + 1), ldy);
-      solve_slab(true, false, n, width, lu, ld, int64_t{1}, y + c0, ldy);
+      solve_block(false, true, n - c0, width, lu + c0 * (ld + 1), ld, int64_t{1}, y + c0 * (ldy + 1), ldy);
+      solve_block(true, false, n, width, lu, ld, int64_t{1}, y + c0, ldy);
     }
   });
   Scratch<int64_t> from(n);

@@ -16,7 +16,7 @@ constexpr int64_t kPanel = 16;  // columns that are eliminated side by side, in 
 
 inline __m512 absolute(__m512 x) { return _mm512_abs_ps(x); }
 inline __m512d absolute(__m512d x) { return _mm512_abs_pd(x); }
-// The larger numbers; y's where x is NaN.
+// The larger values; y's where x is NaN.
 inline __m512 larger(__m512 x, __m512 y) { return _mm512_max_ps(x, y); }
 inline __m512d larger(__m512d x, __m512d y) { return _mm512_max_pd(x, y); }
 inline __mmask16 equal(__m512 x, __m512 y) { return _mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ); }
@@ -34,7 +34,7 @@ template <class T> struct LuPanel {
   T* column(int64_t j) const { return columns.get() + j * height; }
 
   // `in`: from a; else back.
-  void turn(T* a, int64_t ld, bool in) const {
+  void transpose(T* a, int64_t ld, bool in) const {
     for (int64_t c = 0; c < n; c += W) {
       const auto mask = first_lanes<T>(n - c);
       for (int64_t i = 0; i < m; i += W) {
@@ -55,7 +55,7 @@ template <class T> struct LuPanel {
   static typename V::Mask from(int64_t first, int64_t i) {
     return static_cast<typename V::Mask>(~first_lanes<T>(first - i));
   }
-  // The row, from `first` on, of the number of column j that is first among the largest; `first` where all are NaN.
+  // The row, from `first` on, of the element of column j that is first among the largest; `first` where all are NaN.
   int64_t largest(int64_t j, int64_t first) const {
     const T* x = column(j);
     auto most = V::all(T(-1));
@@ -113,7 +113,7 @@ template <class T> struct LuPanel {
         if (!info) info = static_cast<int>(j) + 1;
         continue;
       }
-      const bool divides = std::fabs(pivot) < std::numeric_limits<T>::min();  // by numbers that have no reciprocal
+      const bool divides = std::fabs(pivot) < std::numeric_limits<T>::min();  // by values that have no reciprocal
       const auto by = V::all(divides ? pivot : T(1) / pivot);
       for (int64_t i = (j + 1) / W * W; i < m; i += W) {
         const auto mask = from(j + 1, i);
@@ -129,9 +129,9 @@ template <class T> struct LuPanel {
 };
 template <class T> int lu_panel(int64_t m, int64_t n, T* a, int64_t ld, int* pivots) {
   const LuPanel<T> panel(m, n);
-  panel.turn(a, ld, true);
+  panel.transpose(a, ld, true);
   const int info = panel.run(pivots);
-  panel.turn(a, ld, false);
+  panel.transpose(a, ld, false);
   return info;
 }
 

@@ -7,7 +7,7 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int kReflected = 1;  // reflections pay for all that is not tiny
+constexpr int kReflected = 1;  // reflections are profitable for all that is not tiny
 
 // A small matrix (m, n) of a batch and its taus.
 template <class T> struct TinyQr {
@@ -57,9 +57,9 @@ void qr_tall(const View& a, const View* q, const View& r) {
       for_batch(batch_count(a, 2), 4.0 * m * n * n, [&](int64_t i) {
         TallQr<T> tall(m, n, a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]);
         tall.decompose();
-        ColMajor<T> triangle(r, i, Access::Write);
+        ColMajor<T> r_factor(r, i, Access::Write);
         for (int64_t j = 0; j < n; ++j)
-          for (int64_t p = 0; p < n; ++p) triangle.at(p, j) = p <= j ? tall.triangle()[j * tall.ld() + p] : T(0);
+          for (int64_t p = 0; p < n; ++p) r_factor.at(p, j) = p <= j ? tall.r_factor()[j * tall.ld() + p] : T(0);
         if (!q) return;
         ColMajor<T> y(*q, i, Access::Write);
         Scratch<T> unit(checked_mul(n, n));
@@ -118,7 +118,7 @@ void ormqr(const View& a, const View& tau, const View& c, bool left, bool adjoin
     for_batch(batch_count(c, 2), 2.0 * m * n * k, [&](int64_t i) {
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(k, kReflected)) {  // C Q is (Q^T C^T)^T
-          const Turned other(c);
+          const Transposed other(c);
           ColMajor<T> x(a, i, Access::Read), y(left ? c : other.view, i, Access::ReadWrite);
           Column<T> t(tau, i, Access::Read);
           return reflect_columns(adjoint == left, left ? m : n, left ? n : m, k, x.data(), x.ld(), t.data(), y.data(),

@@ -1,10 +1,10 @@
-// QR with exchanges of columns, on our own products: each step takes the column that is longest without what the steps
+// QR with exchanges of columns, on our own GEMM: each step takes the column that is longest without what the steps
 // before took. Within a panel, the rest of the matrix is behind, but for its next row, which lengths are told by.
 //
-// Note [Columns by a sketch]
+// Note [Column pivots from a sketch]
 // To know the longest column at each step, the whole matrix must be read at each step. Large ones are looked at through
 // a few random sums of their rows, which keep lengths and angles by and large: the columns that a sketch would take are
-// one panel, inside which the exact lengths decide, and everything else is products of matrices.
+// one panel, inside which the exact lengths decide, and everything else is GEMM.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,25 +21,25 @@ namespace rl::cpu {
 namespace {
 
 constexpr int64_t kWidth = 32;       // columns of a panel
-constexpr int64_t kShare = 1 << 15;  // numbers of the matrix that are a piece's share of a step
+constexpr int64_t kShare = 1 << 15;  // elements of the matrix that are a piece's share of a step
 
 template <class T> struct Pivoted {
   int64_t m, n, ld;
   T *a, *tau;
-  int* order;                      // the column of A that stands here, from 1
-  Scratch<T> length, exact, line;  // of what is left of each column; when last computed; a reflection behind zeros
-  Scratch<T> f, row;               // (n, kWidth): the panel is A -= V F^T; the next row
+  int* order;                           // the column of A that stands here, from 1
+  Scratch<T> length, exact, reflector;  // of what is left of each column; when last computed; a reflection behind zeros
+  Scratch<T> f, row;                    // (n, kWidth): the panel is A -= V F^T; the next row
 
-  Pivoted(int64_t rows, int64_t cols, T* at, int64_t stride, T* taus, int* places)
+  Pivoted(int64_t rows, int64_t cols, T* at, int64_t stride, T* taus, int* permutation)
       : m(rows),
         n(cols),
         ld(stride),
         a(at),
         tau(taus),
-        order(places),
+        order(permutation),
         length(n),
         exact(n),
-        line(m),
+        reflector(m),
         f(n * kWidth),
         row(n) {
     for (int64_t j = 0; j < n; ++j) order[j] = static_cast<int>(j) + 1;
@@ -75,17 +75,17 @@ template <class T> struct Pivoted {
       if (rest == 0) return q + 1;
       const T beta = v[i];
       v[i] = T(1);
-      inner_products(m - i, q, a + p * ld + i, ld, v + i, t);
+      dot_columns(m - i, q, a + p * ld + i, ld, v + i, t);
       for (int64_t r = 0; r <= q; ++r) back[r] = -a[(p + r) * ld + i];
       const int64_t low = i / Vec<T>::W * Vec<T>::W;  // whole cache lines, where columns begin on them
-      std::fill(line.get() + low, line.get() + i, T(0));
-      std::copy(v + i, v + m, line.get() + i);
+      std::fill(reflector.get() + low, reflector.get() + i, T(0));
+      std::copy(v + i, v + m, reflector.get() + i);
       Scratch<int> failed((rest + 63) / 64);
-      // Columns know nothing of each other: products, the next row and lengths in one go.
+      // Columns know nothing of each other: dot products, the next row and lengths in one go.
       const int64_t grain = std::max<int64_t>(64, kShare / (m - i) / 64 * 64);
       parallel_for(0, rest, grain, [&](int64_t begin, int64_t end) {
         const int64_t c = next + begin, columns = end - begin;
-        inner_products(m - low, columns, a + c * ld + low, ld, line.get() + low, column + c);
+        dot_columns(m - low, columns, a + c * ld + low, ld, reflector.get() + low, column + c);
         add_columns(columns, q, f.get() + c, n, t, int64_t{1}, T(-1), column + c);
         scale_vector(columns, tau[i], column + c);
         int bad = 0;
@@ -112,17 +112,17 @@ template <class T> struct Pivoted {
       done = panel(p, std::min(kWidth, least - p));
       const int64_t first = p + done;
       if (first >= n || first >= m) continue;
-      product(m - first, n - first, done, T(-1), a + p * ld + first, int64_t{1}, ld, f.get() + first, n, int64_t{1},
-              T(1), a + first * (ld + 1), ld);
+      multiply(m - first, n - first, done, T(-1), a + p * ld + first, int64_t{1}, ld, f.get() + first, n, int64_t{1},
+               T(1), a + first * (ld + 1), ld);
       measure(first, n, first, true);
     }
   }
 };
 
-constexpr int64_t kSketched = 4 * kWidth;  // columns from which on it pays
+constexpr int64_t kSketched = 4 * kWidth;  // columns from which on it is profitable
 constexpr int64_t kSums = kWidth + 8;      // rows of a sketch
 
-// Columns of `rows` numbers, at a and ld apart, in another order, counted from 1.
+// Columns of `rows` elements, at a and with stride ld, in another order, counted from 1.
 template <class T> void reorder(int64_t rows, int64_t n, T* a, int64_t ld, const int* order) {
   Scratch<int64_t> moved(n);
   int64_t count = 0;
@@ -132,13 +132,13 @@ template <class T> void reorder(int64_t rows, int64_t n, T* a, int64_t ld, const
   for (int64_t c = 0; c < count; ++c) std::copy_n(a + (order[moved[c]] - 1) * ld, rows, copies.get() + c * rows);
   for (int64_t c = 0; c < count; ++c) std::copy_n(copies.get() + c * rows, rows, a + moved[c] * ld);
 }
-void reorder(int64_t n, int* numbers, const int* order) {
+void reorder(int64_t n, int* pivots, const int* order) {
   Scratch<int> copy(n);
-  std::copy_n(numbers, n, copy.get());
-  for (int64_t j = 0; j < n; ++j) numbers[j] = copy[order[j] - 1];
+  std::copy_n(pivots, n, copy.get());
+  for (int64_t j = 0; j < n; ++j) pivots[j] = copy[order[j] - 1];
 }
 
-// See Note [Columns by a sketch].
+// See Note [Column pivots from a sketch].
 template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
   for (int64_t j = 0; j < n; ++j) order[j] = static_cast<int>(j) + 1;
   Scratch<T> signs(kSums * m), sketch(kSums * n), unused(kSums);
@@ -157,7 +157,8 @@ template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau,
   for (int64_t done; std::min(m, n) - p >= kSketched; p += done) {
     const int64_t rows = m - p, rest = n - p;
     T* corner = a + p * (ld + 1);
-    product(kSums, rest, rows, T(1), signs.get(), int64_t{1}, kSums, corner, int64_t{1}, ld, T(0), sketch.get(), kSums);
+    multiply(kSums, rest, rows, T(1), signs.get(), int64_t{1}, kSums, corner, int64_t{1}, ld, T(0), sketch.get(),
+             kSums);
     done = Pivoted<T>(kSums, rest, sketch.get(), kSums, unused.get(), chosen.get()).panel(0, kWidth);
     take(p, rest, m);
     Pivoted<T>(rows, done, corner, ld, tau + p, chosen.get()).run();
@@ -168,8 +169,8 @@ template <class T> void sketched(int64_t m, int64_t n, T* a, int64_t ld, T* tau,
   take(p, n - p, p);
 }
 
-// y = R x, and back = R^T y, for a triangle R, in blocks of columns.
-template <class T> void multiply_triangle(int64_t n, const T* r, int64_t ld, const T* x, T* y, T* back) {
+// y = R x, and back = R^T y, for a triangular factor R, in blocks of columns.
+template <class T> void triangular_products(int64_t n, const T* r, int64_t ld, const T* x, T* y, T* back) {
   constexpr int64_t W = Vec<T>::W;
   std::fill_n(y, n, T(0));
   for (int64_t j0 = 0; j0 < n; j0 += W) {
@@ -179,14 +180,14 @@ template <class T> void multiply_triangle(int64_t n, const T* r, int64_t ld, con
   }
   for (int64_t j0 = 0; j0 < n; j0 += W) {
     const int64_t w = std::min(W, n - j0);
-    inner_products(j0, w, r + j0 * ld, ld, y, back + j0);
+    dot_columns(j0, w, r + j0 * ld, ld, y, back + j0);
     for (int64_t j = j0; j < j0 + w; ++j)
       for (int64_t i = j0; i <= j; ++i) back[j] += r[j * ld + i] * y[i];
   }
 }
-// The largest singular value of a triangle R, and the smallest, come from the directions that R^T R and its inverse
-// turn a vector into. Estimates are too small of the one and too large of the other: after two turns they may be far
-// off where values lie close together, after eight they are not.
+// The largest singular value of a triangular factor R, and the smallest, come from the directions that R^T R and its
+// inverse turn a vector into. Estimates are too small of the one and too large of the other: after two iterations they
+// may be far off where values lie close together, after eight they are not.
 template <class T> bool is_conditioned(int64_t n, const T* r, int64_t ld, double rcond) {
   Scratch<T> x(n), y(n);
   auto start = [&] {
@@ -196,21 +197,21 @@ template <class T> bool is_conditioned(int64_t n, const T* r, int64_t ld, double
   auto normalize = [&] { scale_vector(n, T(1) / std::sqrt(sum_of_squares(n, x.get())), x.get()); };
   start();
   T largest = 0;
-  for (int turn = 0; turn < 4; ++turn) {
+  for (int iteration = 0; iteration < 4; ++iteration) {
     normalize();
-    multiply_triangle(n, r, ld, x.get(), y.get(), x.get());
+    triangular_products(n, r, ld, x.get(), y.get(), x.get());
     largest = std::max(largest, std::sqrt(sum_of_squares(n, y.get())));
   }
   const double least = rcond * static_cast<double>(largest);  // what the smallest must be
   start();
-  for (int turn = 1; turn <= 8; ++turn) {
+  for (int iteration = 1; iteration <= 8; ++iteration) {
     normalize();
     std::copy_n(x.get(), n, y.get());
     solve_rows(false, false, n, 1, r, ld, 1, y.get(), 1);  // R^T y = x
     const double smallest = 1 / std::sqrt(static_cast<double>(sum_of_squares(n, y.get())));
     if (!(smallest >= least && smallest > 0)) return false;
-    const double margin = turn < 3 ? 100 : turn < 5 ? 5 : turn < 8 ? 2 : 1.3;
-    if (turn >= 2 && smallest >= margin * least) return true;
+    const double margin = iteration < 3 ? 100 : iteration < 5 ? 5 : iteration < 8 ? 2 : 1.3;
+    if (iteration >= 2 && smallest >= margin * least) return true;
     std::copy_n(y.get(), n, x.get());
     solve_rows(true, false, n, 1, r, 1, ld, x.get(), 1);  // R x = y
   }

@@ -1,9 +1,9 @@
 // QR of a matrix that is much taller than wide.
 //
-// Note [Pieces of rows]
+// Note [TSQR]
 // A tall matrix does not fit a cache, and its reflections read all of it again and again. Cut into pieces of rows, each
-// becomes a triangle while it is in the cache of one thread; these, one below the other, are a matrix of far fewer
-// rows, whose triangle is R. Q is the reflections of the pieces times those of the triangles.
+// becomes a triangular factor while it is in the cache of one thread; these, one below the other, are a matrix of far
+// fewer rows, whose triangular factor is R. Q is the reflections of the pieces times those of the triangular factors.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -28,9 +28,9 @@ template <class T> class TallQr {
         cs_(cs),
         height_(height_of(m, n)),
         count_(m / height_),
-        ld_(line_ld<T>(2 * height_)) {}
+        ld_(padded_ld<T>(2 * height_)) {}
 
-  // R, and Q^T B in the columns right of it, come to stand in `triangle`, for B (m, k) column by column. `rest`: all of
+  // R, and Q^T B in the columns right of it, come to stand in `r_factor`, for B (m, k) column by column. `rest`: all of
   // Q^T B is wanted, in B, but for its first n rows.
   void reflect(T* b, int64_t k, int64_t ldb, bool rest) { factor(b, k, ldb, rest, false); }
   // R alone.
@@ -48,7 +48,7 @@ template <class T> class TallQr {
     for (int64_t j = 0; j < n_; ++j)
       for (int64_t i = 0; i <= j; ++i) stack_[j * lds_ + i] *= signs_[i];
   }
-  T* triangle() const { return stack_.get(); }
+  T* r_factor() const { return stack_.get(); }
   int64_t ld() const { return lds_; }
 
   // to (m, k) = Q c for c (n, k), all column by column; after `decompose`.
@@ -75,14 +75,15 @@ template <class T> class TallQr {
   }
 
  private:
-  // So many rows that a piece fits the second cache, but several pieces; at least as many as pay for their triangle.
+  // So many rows that a piece fits the second cache, but several pieces; at least as many as make their triangular
+  // factor profitable.
   static int64_t height_of(int64_t m, int64_t n) {
     const int64_t cached = (1 << 19) / static_cast<int64_t>(sizeof(T)) / n;
     return std::max({8 * n, int64_t{256}, std::min(cached, m / 8)});
   }
   void factor(T* b, int64_t k, int64_t ldb, bool rest, bool again) {
     const int64_t width = n_ + k, stacked = count_ * n_;
-    lds_ = line_ld<T>(stacked);
+    lds_ = padded_ld<T>(stacked);
     stack_.reset(checked_mul(lds_, width));
     stack_tau_.reset(n_);
     if (again) packed_.reset(checked_mul(count_ * ld_, n_)), tau_.reset(stacked);

@@ -137,7 +137,7 @@ void inverse(const View& a, const View& info) {
           Scratch<int> pivots(n);
           item<int>(info, i) = code = lu_rows(n, n, x.data(), x.ld(), pivots.get());
           if (code) return x.put();
-          const int64_t ld = line_ld<T>(n);
+          const int64_t ld = padded_ld<T>(n);
           Scratch<T> y(checked_mul(ld, n));
           inverse_rows(n, x.data(), x.ld(), pivots.get(), y.get(), ld);
           return x.put(y.get(), ld);
@@ -165,18 +165,18 @@ void triangular_solve(const View& a, const View& b, bool left, bool upper, char 
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(left ? m : n, 1)) {
           // X A = B is A^T X^T = B^T.
-          RowMajor<T> y(left ? b : Turned(b).view, i);
+          RowMajor<T> y(left ? b : Transposed(b).view, i);
           int64_t rs = a.strides[a.ndim - 2], cs = a.strides[a.ndim - 1];
           const bool flipped = (trans != 'N') == left;
           if (flipped) std::swap(rs, cs);
-          // The triangle's other half, seen through exchanged strides, is the upper one of a lower one.
+          // The triangular matrix's other half, seen through exchanged strides, is the upper one of a lower one.
           solve_rows(upper != flipped, unit, left ? m : n, left ? n : m, a.as<T>() + batch_offset(a, i, 2), rs, cs,
                      y.data(), y.ld());
           return y.put();
         }
-      // A row-major triangle is the transpose of a column-major one: no copy is needed to read it.
+      // A row-major triangular matrix is the transpose of a column-major one: no copy is needed to read it.
       bool flip = a.strides[a.ndim - 1] == 1 && a.strides[a.ndim - 2] != 1 && trans != 'C';
-      const Turned other(a);
+      const Transposed other(a);
       char op = flip ? (trans == 'N' ? 'T' : 'N') : trans, side = left ? 'L' : 'R', uplo = upper != flip ? 'U' : 'L';
       char diag = unit ? 'U' : 'N';
       ColMajor<T> x(flip ? other.view : a, i, Access::Read), y(b, i, Access::ReadWrite);

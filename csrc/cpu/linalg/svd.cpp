@@ -6,7 +6,7 @@
 namespace rl::cpu {
 namespace {
 
-constexpr int64_t kTallDense = 8;  // columns of a tall matrix from which on a QR of our own pays
+constexpr int64_t kTallDense = 8;  // columns of a tall matrix from which on a QR of our own is profitable
 
 template <class T> struct Svd {
   using R = lapack::real_t<T>;
@@ -71,13 +71,13 @@ template <class T> struct Svd {
       lapack::ormbr<T>('P', 'R', adjoint, height, n, m, a, lda, taup.get(), vh, ldvh, w, size, &code);
     });
   }
-  // By way of two diagonals, on our own products. Wide matrices are decomposed as their transposes, whose two diagonals
-  // are turned: then reflections of rows and columns change places.
-  void condensed() {
-    const bool turned = m < n;
-    const int64_t most = std::max(m, n), k = std::min(m, n), ld = line_ld<T>(most), ldp = line_ld<T>(k);
+  // By bidiagonalization, on our own GEMM. Wide matrices are decomposed as their transposes, whose bidiagonal form
+  // is transposed: then reflections of rows and columns are exchanged.
+  void by_bidiagonal() {
+    const bool transposed = m < n;
+    const int64_t most = std::max(m, n), k = std::min(m, n), ld = padded_ld<T>(most), ldp = padded_ld<T>(k);
     Scratch<T> q(checked_mul(ld, k)), p(checked_mul(ldp, k)), tauq(k), taup(k), e(k);
-    move_matrix(most, k, a, turned ? lda : 1, turned ? 1 : lda, q.get(), 1, ld);
+    move_matrix(most, k, a, transposed ? lda : 1, transposed ? 1 : lda, q.get(), 1, ld);
     for (int64_t j = 0; j < k; ++j) {
       std::fill(q.get() + j * ld + most, q.get() + (j + 1) * ld, T(0));
       std::fill_n(p.get() + j * ldp, ldp, T(0));
@@ -89,12 +89,12 @@ template <class T> struct Svd {
     Scratch<int> iwork(8 * k);
     if (job == 'N') {
       Scratch<T> work(4 * k);
-      lapack::bdsdc<T>(turned ? 'L' : 'U', 'N', size, s, e.get(), &none, 1, &none, 1, &none, &inone, work.get(),
+      lapack::bdsdc<T>(transposed ? 'L' : 'U', 'N', size, s, e.get(), &none, 1, &none, 1, &none, &inone, work.get(),
                        iwork.get(), &code);
       return;
     }
     Scratch<T> work(3 * k * k + 4 * k), left(k * k), right(k * k);
-    lapack::bdsdc<T>(turned ? 'L' : 'U', 'I', size, s, e.get(), left.get(), size, right.get(), size, &none, &inone,
+    lapack::bdsdc<T>(transposed ? 'L' : 'U', 'I', size, s, e.get(), left.get(), size, right.get(), size, &none, &inone,
                      work.get(), iwork.get(), &code);
     if (code) return;
     // (rows, width) with a small matrix in its corner and, beyond, ones on the diagonal; reflected.
@@ -107,9 +107,9 @@ template <class T> struct Svd {
       else reflect_columns(false, k - 1, width, k - 1, p.get() + 1, ldp, taup.get(), to + 1, ldt);
     };
     const int64_t width = job == 'A' ? m : k, height = job == 'A' ? n : k;
-    reflect(u, ldu, m, width, left.get(), 1, k, !turned);
+    reflect(u, ldu, m, width, left.get(), 1, k, !transposed);
     Scratch<T> v(checked_mul(n, height));
-    reflect(v.get(), n, n, height, right.get(), k, 1, turned);
+    reflect(v.get(), n, n, height, right.get(), k, 1, transposed);
     move_matrix(height, n, v.get(), n, 1, vh, 1, ldvh);
   }
   // Tall matrices by their QR first: A = Q R, R = U' S V^H, U = Q U'.
@@ -118,35 +118,35 @@ template <class T> struct Svd {
     if constexpr (!lapack::is_complex<T>) {
       if (is_dense<T>(n, kTallDense)) {
         qr_columns(m, n, n, a, lda, tau.get());
-        solve_triangle(a, lda, r.get(), small.get());
+        solve_triangular(a, lda, r.get(), small.get());
         if (job == 'N' || code) return;
         expand_left(small.get());
         return reflect_columns(false, m, job == 'A' ? m : n, n, a, lda, tau.get(), u, ldu);
       }
     }
     with_work<T>([&](T* w, int size) { lapack::geqrf<T>(m, n, a, lda, tau.get(), w, size, &code); });
-    solve_triangle(a, lda, r.get(), small.get());
+    solve_triangular(a, lda, r.get(), small.get());
     expand_left(small.get());
     int width = job == 'A' ? m : n;
     with_work<T>(
         [&](T* w, int size) { lapack::ormqr<T>('L', 'N', m, width, n, a, lda, tau.get(), u, ldu, w, size, &code); });
   }
-  // Whether A, of any strides, is tall enough for its own way, and has numbers for it.
-  bool by_pieces(const T* from, int64_t rs, int64_t cs) {
+  // Whether A, of any strides, is tall enough for its own algorithm, and its values allow it.
+  bool by_tall_qr(const T* from, int64_t rs, int64_t cs) {
     if constexpr (lapack::is_complex<T>) return false;
     else {
       if (job == 'A' || !TallQr<T>::fits(m, n)) return false;
       TallQr<T> qr(m, n, from, rs, cs);
       job == 'N' ? qr.reflect() : qr.decompose();
-      if (!moderate(n, n, qr.triangle(), qr.ld())) return false;
+      if (!moderate(n, n, qr.r_factor(), qr.ld())) return false;
       Scratch<T> r(static_cast<int64_t>(n) * n), small(job == 'N' ? 1 : static_cast<int64_t>(n) * n);
-      solve_triangle(qr.triangle(), qr.ld(), r.get(), small.get());
+      solve_triangular(qr.r_factor(), qr.ld(), r.get(), small.get());
       if (job == 'S' && code == 0) qr.expand(small.get(), n, n, u, ldu);
       return true;
     }
   }
-  // s, vh and the small u of a triangle, which becomes r.
-  void solve_triangle(const T* from, int64_t ld, T* r, T* small) {
+  // s, vh and the small u of a triangular factor, which becomes r.
+  void solve_triangular(const T* from, int64_t ld, T* r, T* small) {
     for (int64_t j = 0; j < n; ++j)
       for (int64_t i = 0; i < n; ++i) r[j * n + i] = i <= j ? from[j * ld + i] : T(0);
     Svd<T> inner{n, n, 0, job == 'N' ? 'N' : 'S', r, small, vh, n, n, ldvh, s};
@@ -162,7 +162,7 @@ template <class T> struct Svd {
     int64_t least = std::min(m, n), most = std::max(m, n), threshold = least * 11 / 6;
     if constexpr (!lapack::is_complex<T>) {
       if (is_dense<T>(least) && (m >= n || most < 16 * least) && moderate(m, n, a, lda))
-        return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : condensed();
+        return 2 * int64_t{m} >= 3 * int64_t{n} ? tall() : by_bidiagonal();
       if (is_dense<T>(n, kTallDense) && m >= 4 * n && moderate(m, n, a, lda)) return tall();
     }
     if (job == 'N' || lapack::is_complex<T>) divide_and_conquer();
@@ -202,7 +202,7 @@ void svd(const View& a, const View* u, const View& s, const View* vh, const View
       auto solve = [&] {
         if (const Outlier what = outlier<T>(a, i); what != Outlier::None) return job.undefined(what);
         if (driver != SvdDriver::QrIteration &&
-            job.by_pieces(a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]))
+            job.by_tall_qr(a.as<T>() + batch_offset(a, i, 2), a.strides[a.ndim - 2], a.strides[a.ndim - 1]))
           return;
         ColMajor<T> x(a, i, Access::Read, true);
         job.a = x.data(), job.lda = x.ld();

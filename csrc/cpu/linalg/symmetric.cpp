@@ -19,13 +19,13 @@ template <class F> void each_row(int64_t n, F f) {
   });
 }
 
-// Eigenvalues of the lower half of x by way of three diagonals, and eigenvectors where wanted: those of the diagonals,
+// Eigenvalues of the lower half of x by tridiagonalization, and eigenvectors where wanted: those of the diagonals,
 // reflected back.
-template <class T> int eigh_condensed(int n, const ColMajor<T>& x, T* values, bool vectors) {
-  const int64_t ld = line_ld<T>(n);
+template <class T> int eigh_tridiagonal(int n, const ColMajor<T>& x, T* values, bool vectors) {
+  const int64_t ld = padded_ld<T>(n);
   Scratch<T> a(checked_mul(ld, n)), e(n), tau(n);
   for (int64_t j = 0; j < n; ++j) {
-    T* column = a.get() + j * ld;  // with zeros before and behind its own numbers
+    T* column = a.get() + j * ld;  // with zeros before and behind its own elements
     std::fill_n(column, j, T(0));
     std::copy(&x.at(j, j), &x.at(0, j) + n, column + j);
     std::fill(column + n, column + ld, T(0));
@@ -66,7 +66,7 @@ void cholesky(const View& a, const View& info, bool upper) {
           // L column by column is U row by row.
           T* at = a.as<T>() + batch_offset(a, i, 2);
           const int64_t rs = a.strides[a.ndim - (upper ? 2 : 1)], cs = a.strides[a.ndim - (upper ? 1 : 2)];
-          const int64_t ld = line_ld<T>(n);
+          const int64_t ld = padded_ld<T>(n);
           Scratch<T> x(checked_mul(ld, n));
           if (cs != 1) move_matrix(n, n, at, rs, cs, x.get(), ld, 1);
           else each_row(n, [&](int64_t r) { std::copy(at + r * rs + r, at + r * rs + n, x.get() + r * (ld + 1)); });
@@ -208,7 +208,7 @@ void eigh(const View& a, const View& values, const View& info, bool upper, bool 
         Column<R> w(values, i, Access::Write);
         if constexpr (!lapack::is_complex<T>)
           if (!upper && is_dense<T>(n) && moderate(n, n, x.data(), x.ld(), true)) {
-            item<int>(info, i) = eigh_condensed(n, x, w.data(), vectors);
+            item<int>(info, i) = eigh_tridiagonal(n, x, w.data(), vectors);
             return;
           }
         auto run = [&](T* work, int lwork, R* rwork, int lrwork, int* iwork, int liwork) {

@@ -145,13 +145,13 @@ template <class F> auto with_size(int n, F f) {
   }
 }
 
-// Reflections of real columns of at most kTiny numbers, as LAPACK's geqrf and orgqr keep them. Squares are taken in
+// Reflections of real columns of at most kTiny elements, as LAPACK's geqrf and orgqr keep them. Squares are taken in
 // double, so that those of floats need no scaling.
 template <class T> struct TinyColumns {
   T at[kTiny][kTiny];  // column by column
   T tau[kTiny];
 
-  // Returns false for numbers whose squares are too large or too small.
+  // Returns false for values whose squares are too large or too small.
   bool factor(int m, int n) {
     for (int j = 0; j < m && j < n; ++j) {
       double sum = 0;

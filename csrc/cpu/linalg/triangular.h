@@ -1,4 +1,4 @@
-// Triangular systems on our own products, and the pieces that decompositions of rows are made of.
+// Triangular systems on our own GEMM, and the pieces that decompositions of rows are made of.
 // Included after cpu/avx512_begin.h.
 #pragma once
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace rl::cpu {
 namespace {
 
-// Triangles that are solved without products, by the width of right sides.
-template <class T> int64_t small_triangle(int64_t k) { return k <= Vec<T>::W ? 512 : 96; }
+// Triangular matrices that are solved without GEMM, by the width of right sides.
+template <class T> int64_t unblocked_size(int64_t k) { return k <= Vec<T>::W ? 512 : 96; }
 
 // c -= a b
 template <class T> void subtract(int64_t m, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b,
@@ -25,10 +25,10 @@ template <class T> void subtract(int64_t m, int64_t n, int64_t k, const T* a, in
 inline __m512 take_off(__m512 x, __m512 y, __m512 from) { return _mm512_fnmadd_ps(x, y, from); }
 inline __m512d take_off(__m512d x, __m512d y, __m512d from) { return _mm512_fnmadd_pd(x, y, from); }
 
-// R rows of a lower triangle, from row i on, against N vectors of columns, the last of them masked: they stay in
-// registers while the rows above are taken off them, and then those among themselves.
-template <int R, int N, class T> void solve_few(int64_t i, bool unit, const T* a, int64_t ars, int64_t acs, T* b,
-                                                int64_t ld, typename Vec<T>::Mask last) {
+// R rows of a lower triangular matrix, from row i on, against N vectors of columns, the last of them masked: they stay
+// in registers while the rows above are taken off them, and then those among themselves.
+template <int R, int N, class T> void solve_registers(int64_t i, bool unit, const T* a, int64_t ars, int64_t acs, T* b,
+                                                      int64_t ld, typename Vec<T>::Mask last) {
   using V = Vec<T>;
   constexpr T kLeast = std::numeric_limits<T>::min();
   auto load = [&](const T* from, int v) {
@@ -72,7 +72,7 @@ template <int R, int N, class T> void solve_few(int64_t i, bool unit, const T* a
       V::store(b + (i + r) * ld + v * V::W, acc[r][v], v + 1 < N ? first_lanes<T>(V::W) : last);
   }
 }
-// A small triangle. An upper one is a lower one whose last row comes first.
+// A small triangular matrix. An upper one is a lower one whose last row comes first.
 template <class T>
 void solve_small(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
   constexpr int64_t W = Vec<T>::W;
@@ -80,12 +80,12 @@ void solve_small(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_
   auto some = [&](auto vectors, T* right, typename Vec<T>::Mask last) {
     constexpr int N = decltype(vectors)::value;
     int64_t i = 0;
-    if constexpr (N == 1)  // as many rows as a cache line has, if the triangle is column by column
-      for (; i + 16 <= n; i += 16) solve_few<16, N>(i, unit, a, ars, acs, right, ld, last);
-    for (; i + 6 <= n; i += 6) solve_few<6, N>(i, unit, a, ars, acs, right, ld, last);
-    if (i + 4 <= n) solve_few<4, N>(i, unit, a, ars, acs, right, ld, last), i += 4;
-    if (i + 2 <= n) solve_few<2, N>(i, unit, a, ars, acs, right, ld, last), i += 2;
-    if (i < n) solve_few<1, N>(i, unit, a, ars, acs, right, ld, last);
+    if constexpr (N == 1)  // as many rows as a cache line has, if the triangular matrix is column by column
+      for (; i + 16 <= n; i += 16) solve_registers<16, N>(i, unit, a, ars, acs, right, ld, last);
+    for (; i + 6 <= n; i += 6) solve_registers<6, N>(i, unit, a, ars, acs, right, ld, last);
+    if (i + 4 <= n) solve_registers<4, N>(i, unit, a, ars, acs, right, ld, last), i += 4;
+    if (i + 2 <= n) solve_registers<2, N>(i, unit, a, ars, acs, right, ld, last), i += 2;
+    if (i < n) solve_registers<1, N>(i, unit, a, ars, acs, right, ld, last);
   };
   for (int64_t j = 0; j < k; j += 4 * W) {
     const int64_t vectors = (std::min(k - j, 4 * W) + W - 1) / W;
@@ -98,9 +98,10 @@ void solve_small(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_
     }
   }
 }
-// A X = B in halves of the triangle A (n, n); B (n, k) becomes X. f(size, corner of A, rows of B) solves a half.
+// A X = B recursively, for a triangular matrix A (n, n); B (n, k) becomes X. f(size, corner of A, rows of B) solves a
+// half.
 template <class T, class F>
-void solve_halves(bool upper, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld, F f) {
+void solve_recursive(bool upper, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld, F f) {
   const int64_t n1 = (n / 2 + 31) / 32 * 32, n2 = n - n1;
   const T* corner = a + n1 * (ars + acs);
   T* low = b + n1 * ld;
@@ -114,12 +115,12 @@ void solve_halves(bool upper, int64_t n, int64_t k, const T* a, int64_t ars, int
     f(n2, corner, low);
   }
 }
-// On this thread, as far as products are small.
+// On this thread, as far as GEMMs are small.
 template <class T>
-void solve_slab(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
-  if (n <= small_triangle<T>(k)) return solve_small(upper, unit, n, k, a, ars, acs, b, ld);
-  solve_halves(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
-    solve_slab(upper, unit, some, k, corner, ars, acs, rows, ld);
+void solve_block(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
+  if (n <= unblocked_size<T>(k)) return solve_small(upper, unit, n, k, a, ars, acs, b, ld);
+  solve_recursive(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
+    solve_block(upper, unit, some, k, corner, ars, acs, rows, ld);
   });
 }
 

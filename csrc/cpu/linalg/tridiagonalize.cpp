@@ -1,5 +1,5 @@
-// Symmetric matrices to three diagonals and others to two, by reflections from both sides, in panels: the part of a
-// panel's reflections that the next one needs at once is a product with a vector, and the rest a product of matrices.
+// Symmetric matrices to tridiagonal form and others to bidiagonal form, by reflections from both sides, in panels: the
+// part of a panel's reflections that the next one needs at once is a GEMV, and the rest a GEMM.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -16,12 +16,12 @@ namespace rl::cpu {
 namespace {
 
 constexpr int64_t kWidth = 32;       // columns of a panel
-constexpr int64_t kShare = 1 << 15;  // numbers of the matrix that are a piece's share of a vector's product
+constexpr int64_t kShare = 1 << 15;  // elements of the matrix that are a chunk's share of a GEMV
 constexpr int64_t kMostShares = 16;
 constexpr int64_t kUpdate = 96;  // columns of the rest that are one piece of a panel's update
 
 // Columns c0 to c1 of the lower half of a symmetric matrix, times v, into y, and its mirror image in the upper half.
-// Numbers in y from the vector that has row c0 on are written. Eight columns share the way of v and y through
+// Elements in y from the vector that has row c0 on are written. Eight columns share the loads of v and y through
 // registers. Rows from n up to the next whole vector must be zero in all.
 template <class T> void multiply_strip(int64_t n, int64_t c0, int64_t c1, const T* a, int64_t ld, const T* v, T* y) {
   using V = Vec<T>;
@@ -39,9 +39,9 @@ template <class T> void multiply_strip(int64_t n, int64_t c0, int64_t c1, const 
 #pragma GCC unroll 8
       for (int q = 0; q < N; ++q) {
         const auto below = static_cast<typename V::Mask>(~first_lanes<T>(c + q + 1 - i));
-        const auto numbers = V::load(from[q] + i, below);
-        sum = V::fma(x[q], numbers, sum);
-        sums[q] = V::fma(other, numbers, sums[q]);
+        const auto elements = V::load(from[q] + i, below);
+        sum = V::fma(x[q], elements, sum);
+        sums[q] = V::fma(other, elements, sums[q]);
       }
       V::store(y + i, sum);
     }
@@ -50,9 +50,9 @@ template <class T> void multiply_strip(int64_t n, int64_t c0, int64_t c1, const 
       const auto other = V::load(v + i);
 #pragma GCC unroll 8
       for (int q = 0; q < N; ++q) {
-        const auto numbers = V::load(from[q] + i);
-        sum = V::fma(x[q], numbers, sum);
-        sums[q] = V::fma(other, numbers, sums[q]);
+        const auto elements = V::load(from[q] + i);
+        sum = V::fma(x[q], elements, sum);
+        sums[q] = V::fma(other, elements, sums[q]);
       }
       V::store(y + i, sum);
     }
@@ -105,29 +105,29 @@ template <class T> void tridiagonal(int64_t n, T* a, int64_t ld, T* d, T* e, T* 
       v[next] = T(1);
       multiply_symmetric(n, next, a, ld, v, y, sums.get());
       // The matrix is behind by the panel's reflections so far.
-      inner_products(m, q, w.get() + next, ld, v + next, t);
+      dot_columns(m, q, w.get() + next, ld, v + next, t);
       add_columns(m, q, panel + next, ld, t, int64_t{1}, T(-1), y + next);
-      inner_products(m, q, panel + next, ld, v + next, t);
+      dot_columns(m, q, panel + next, ld, v + next, t);
       add_columns(m, q, w.get() + next, ld, t, int64_t{1}, T(-1), y + next);
       scale_vector(m, tau[i], y + next);
-      inner_products(m, int64_t{1}, y + next, ld, v + next, t);
+      dot_columns(m, int64_t{1}, y + next, ld, v + next, t);
       add_scaled(m, T(-0.5) * tau[i] * t[0], v + next, y + next);
     }
     // The rest's lower half: A -= V W^T + W V^T
-    const int64_t first = p + count, slabs = (n - first + kUpdate - 1) / kUpdate;
-    parallel_for(0, slabs, 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = p + count, blocks = (n - first + kUpdate - 1) / kUpdate;
+    parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
         const int64_t c = first + s * kUpdate, columns = std::min(kUpdate, n - c);
         T* to = a + c * (ld + 1);
-        product(n - c, columns, count, T(-1), panel + c, int64_t{1}, ld, w.get() + c, ld, int64_t{1}, T(1), to, ld);
-        product(n - c, columns, count, T(-1), w.get() + c, int64_t{1}, ld, panel + c, ld, int64_t{1}, T(1), to, ld);
+        multiply(n - c, columns, count, T(-1), panel + c, int64_t{1}, ld, w.get() + c, ld, int64_t{1}, T(1), to, ld);
+        multiply(n - c, columns, count, T(-1), w.get() + c, int64_t{1}, ld, panel + c, ld, int64_t{1}, T(1), to, ld);
       }
     });
   }
   d[n - 1] = a[(n - 1) * (ld + 1)];
 }
 
-// Strips of columns as they are shared out for products with vectors: the same ones in both directions, so that a
+// Strips of columns as they are shared out for GEMVs: the same ones in both directions, so that a
 // thread finds its strip in its own cache.
 struct Strips {
   int64_t first, columns, count;
@@ -145,7 +145,7 @@ struct Strips {
 template <class T>
 void bidiagonal(int64_t m, int64_t n, T* a, int64_t ld, T* d, T* e, T* tauq, T* taup, T* u, int64_t ldu) {
   constexpr int64_t W = Vec<T>::W;
-  Scratch<T> ys(ldu * kWidth), xs(ld * kWidth), sums(ld * kMostShares), line(ld);
+  Scratch<T> ys(ldu * kWidth), xs(ld * kWidth), sums(ld * kMostShares), reflector(ld);
   T t[kWidth];
   for (int64_t p = 0; p < n; p += kWidth) {
     const int64_t count = std::min(kWidth, n - p);
@@ -161,17 +161,17 @@ void bidiagonal(int64_t m, int64_t n, T* a, int64_t ld, T* d, T* e, T* tauq, T* 
       v[i] = T(1);
       taup[i] = T(0);
       if (k == 0) break;
-      // From whole cache lines on, in which v has zeros before its own numbers.
+      // From whole cache lines on, in which v has zeros before its own elements.
       const Strips strips(m - i, next, n);
       const int64_t low = i / W * W;
-      std::fill(line.get() + low, line.get() + i, T(0));
-      std::copy(v + i, v + m, line.get() + i);
+      std::fill(reflector.get() + low, reflector.get() + i, T(0));
+      std::copy(v + i, v + m, reflector.get() + i);
       strips.each([&](int64_t, int64_t c, int64_t columns) {
-        inner_products(m - low, columns, a + c * ld + low, ld, line.get() + low, y + c);
+        dot_columns(m - low, columns, a + c * ld + low, ld, reflector.get() + low, y + c);
       });
-      inner_products(m - i, q, panel + i, ld, v + i, t);
+      dot_columns(m - i, q, panel + i, ld, v + i, t);
       add_columns(k, q, ys.get() + next, ldu, t, int64_t{1}, T(-1), y + next);
-      inner_products(m - i, q, xs.get() + i, ld, v + i, t);
+      dot_columns(m - i, q, xs.get() + i, ld, v + i, t);
       add_columns(k, q, rows + next, ldu, t, int64_t{1}, T(-1), y + next);
       scale_vector(k, tauq[i], y + next);
       // The row of the matrix, brought up to the panel's reflections.
@@ -188,18 +188,18 @@ void bidiagonal(int64_t m, int64_t n, T* a, int64_t ld, T* d, T* e, T* tauq, T* 
         add_columns(m - lower, columns, a + c * ld + lower, ld, row + c, int64_t{1}, T(1), to + lower);
       });
       for (int64_t s = 1; s < strips.count; ++s) add_scaled(below, T(1), sums.get() + s * ld + next, x + next);
-      inner_products(k, q + 1, ys.get() + next, ldu, row + next, t);
+      dot_columns(k, q + 1, ys.get() + next, ldu, row + next, t);
       add_columns(below, q + 1, panel + next, ld, t, int64_t{1}, T(-1), x + next);
-      inner_products(k, q, rows + next, ldu, row + next, t);
+      dot_columns(k, q, rows + next, ldu, row + next, t);
       add_columns(below, q, xs.get() + next, ld, t, int64_t{1}, T(-1), x + next);
       scale_vector(below, taup[i], x + next);
     }
     const int64_t first = p + count;  // A -= V Y^T + X U^T
     if (first >= n) break;
-    product(m - first, n - first, count, T(-1), panel + first, int64_t{1}, ld, ys.get() + first, ldu, int64_t{1}, T(1),
-            a + first * (ld + 1), ld);
-    product(m - first, n - first, count, T(-1), xs.get() + first, int64_t{1}, ld, rows + first, ldu, int64_t{1}, T(1),
-            a + first * (ld + 1), ld);
+    multiply(m - first, n - first, count, T(-1), panel + first, int64_t{1}, ld, ys.get() + first, ldu, int64_t{1}, T(1),
+             a + first * (ld + 1), ld);
+    multiply(m - first, n - first, count, T(-1), xs.get() + first, int64_t{1}, ld, rows + first, ldu, int64_t{1}, T(1),
+             a + first * (ld + 1), ld);
   }
 }
 

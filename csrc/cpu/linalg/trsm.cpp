@@ -40,7 +40,7 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
   using V = Vec<T>;
   constexpr int64_t W = V::W;
   if (tcs != 1 && trs == 1) return move(cols, rows, from, fcs, frs, to, tcs, trs);
-  const bool turned = tcs == 1 && frs == 1, along = tcs == 1 && fcs == 1;
+  const bool transposed = tcs == 1 && frs == 1, along = tcs == 1 && fcs == 1;
   parallel_for(0, (rows + W - 1) / W, std::max<int64_t>(1, 20480 / (W * (cols + 1))), [&](int64_t first, int64_t last) {
     for (int64_t band = first; band < last; ++band) {
       const int64_t i0 = band * W, i1 = std::min(rows, i0 + W);
@@ -48,7 +48,7 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
         for (int64_t i = i0; i < i1; ++i) std::copy_n(from + i * frs, cols, to + i * trs);
         continue;
       }
-      if (turned) {
+      if (transposed) {
         const auto down = first_lanes<T>(i1 - i0);
         for (int64_t j = 0; j < cols; j += W) {
           typename V::Reg r[W];
@@ -75,7 +75,8 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
   });
 }
 
-// One right side: the numbers of a triangle are read once, in the order they have in memory, along rows or columns.
+// One right side: the elements of a triangular matrix are read once, in the order they have in memory, along rows or
+// columns.
 template <class T> void solve_vector(bool upper, bool unit, int64_t n, const T* a, int64_t ars, int64_t acs, T* x) {
   constexpr int64_t W = Vec<T>::W;
   T sums[W];
@@ -83,7 +84,7 @@ template <class T> void solve_vector(bool upper, bool unit, int64_t n, const T* 
     const int64_t w = std::min(W, n - s), i0 = upper ? n - s - w : s, i1 = i0 + w;
     if (acs == 1) {  // what the solved ones are in these rows
       const int64_t first = upper ? i1 : 0;
-      inner_products(s, w, a + i0 * ars + first, ars, x + first, sums);
+      dot_columns(s, w, a + i0 * ars + first, ars, x + first, sums);
       for (int64_t r = 0; r < w; ++r) x[i0 + r] -= sums[r];
     }
     for (int64_t q = 0; q < w; ++q) {
@@ -97,22 +98,23 @@ template <class T> void solve_vector(bool upper, bool unit, int64_t n, const T* 
     }
   }
 }
-// Columns of the right side know nothing of each other: slabs of them are the pieces, of triangles that are not too
-// large to be read by each; those are solved in halves.
+// Columns of the right side know nothing of each other: blocks of them are the pieces, of triangular matrices that are
+// not too large to be read by each; those are solved recursively.
 template <class T>
 void solve(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, T* b, int64_t ld) {
-  constexpr int64_t kSlab = 4 * Vec<T>::W, kRead = 192;
+  constexpr int64_t kBlockColumns = 4 * Vec<T>::W, kRead = 192;
   if (k == 1 && ld == 1 && (ars == 1 || acs == 1)) return solve_vector(upper, unit, n, a, ars, acs, b);
-  if (n > kRead && k >= kSlab) {
-    solve_halves(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
+  if (n > kRead && k >= kBlockColumns) {
+    solve_recursive(upper, n, k, a, ars, acs, b, ld, [&](int64_t some, const T* corner, T* rows) {
       solve(upper, unit, some, k, corner, ars, acs, rows, ld);
     });
     return;
   }
-  const int64_t slabs = (k + kSlab - 1) / kSlab, grain = std::max<int64_t>(1, 100000 / (n * n * kSlab));
-  parallel_for(0, slabs, grain, [&](int64_t first, int64_t last) {
-    const int64_t j0 = first * kSlab, j1 = std::min(k, last * kSlab);
-    solve_slab(upper, unit, n, j1 - j0, a, ars, acs, b + j0, ld);
+  const int64_t blocks = (k + kBlockColumns - 1) / kBlockColumns,
+                grain = std::max<int64_t>(1, 100000 / (n * n * kBlockColumns));
+  parallel_for(0, blocks, grain, [&](int64_t first, int64_t last) {
+    const int64_t j0 = first * kBlockColumns, j1 = std::min(k, last * kBlockColumns);
+    solve_block(upper, unit, n, j1 - j0, a, ars, acs, b + j0, ld);
   });
 }
 

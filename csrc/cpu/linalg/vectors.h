@@ -65,14 +65,14 @@ template <class T> T reflect(int64_t n, T* x) {
   return (beta - alpha) / beta;
 }
 // c (m, n) = alpha * a (m, k) @ b (k, n) + beta * c, for c column by column.
-template <class T> void product(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
-                                const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ld) {
+template <class T> void multiply(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
+                                 const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ld) {
   if (m == 0 || n == 0 || k == 0) return;
   gemm(Gemm<T>{n, m, k, b, bcs, brs, a, acs, ars, c, ld, 1, alpha, beta, beta == T(0) ? nullptr : c, ld, 1});
 }
 
-// out[j] = x^T p's column j, for k columns of n numbers.
-template <class T> void inner_products(int64_t n, int64_t k, const T* p, int64_t ld, const T* x, T* out) {
+// out[j] = x^T p's column j, for k columns of n elements.
+template <class T> void dot_columns(int64_t n, int64_t k, const T* p, int64_t ld, const T* x, T* out) {
   using V = Vec<T>;
   auto some = [&](auto columns, int64_t j) {
     constexpr int N = decltype(columns)::value;
@@ -103,7 +103,7 @@ template <class T> void inner_products(int64_t n, int64_t k, const T* p, int64_t
   for (; j + 2 <= k; j += 2) some(std::integral_constant<int, 2>{}, j);
   if (j < k) some(std::integral_constant<int, 1>{}, j);
 }
-// out[j + c * ldo] += x's column c ^T p's column j, for k columns of p and w of x, of n numbers each: a tile of sums
+// out[j + c * ldo] += x's column c ^T p's column j, for k columns of p and w of x, of n elements each: a tile of sums
 // stays in registers.
 template <class T>
 void inner_grid(int64_t n, int64_t k, const T* p, int64_t ld, int64_t w, const T* x, int64_t ldx, T* out, int64_t ldo) {
@@ -146,7 +146,7 @@ void inner_grid(int64_t n, int64_t k, const T* p, int64_t ld, int64_t w, const T
     c += wide ? 3 : 1;
   }
 }
-// y += scale * p c, for k columns of n numbers; c's numbers are `step` apart.
+// y += scale * p c, for k columns of n elements; c has stride `step`.
 template <class T>
 void add_columns(int64_t n, int64_t k, const T* p, int64_t ld, const T* c, int64_t step, T scale, T* y) {
   using V = Vec<T>;

@@ -1,5 +1,5 @@
 // Copies of bytes: of few, whose length is not known to the compiler (a call of memcpy would cost more than they do),
-// and of elements that lie apart.
+// and of strided elements.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -42,8 +42,8 @@ typedef char ByteVec __attribute__((vector_size(32)));
 // n elements, all equal; with aligned stores where they are many.
 template <class T> inline void repeat_item(char* to, T item, int64_t n) {
   constexpr int64_t kSize = sizeof(ByteVec), kItems = kSize / static_cast<int64_t>(sizeof(T));
-  const auto place = reinterpret_cast<uintptr_t>(to);
-  if (n < 4 * kItems || place % sizeof(T)) {
+  const auto bits = reinterpret_cast<uintptr_t>(to);
+  if (n < 4 * kItems || bits % sizeof(T)) {
     for (int64_t i = 0; i < n; ++i) __builtin_memcpy(to + i * static_cast<int64_t>(sizeof(T)), &item, sizeof(T));
     return;
   }
@@ -53,14 +53,14 @@ template <class T> inline void repeat_item(char* to, T item, int64_t n) {
   __builtin_memcpy(&x, items, sizeof x);
   const int64_t bytes = n * static_cast<int64_t>(sizeof(T));
   __builtin_memcpy(to, &x, sizeof x);
-  int64_t i = kSize - static_cast<int64_t>(place % kSize);
+  int64_t i = kSize - static_cast<int64_t>(bits % kSize);
   for (; i + 4 * kSize <= bytes; i += 4 * kSize)
     for (int64_t j = 0; j < 4; ++j) *reinterpret_cast<ByteVec*>(to + i + j * kSize) = x;
   for (; i + kSize <= bytes; i += kSize) *reinterpret_cast<ByteVec*>(to + i) = x;
   __builtin_memcpy(to + bytes - kSize, &x, sizeof x);
 }
 
-// n elements that lie `stride` bytes apart, to one place without gaps.
+// n elements of stride `stride` bytes, packed.
 template <class T> inline void gather_items(char* to, const char* from, int64_t stride, int64_t n) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
   if (stride == 2 * kSize) {  // every second one: shuffles of whole registers

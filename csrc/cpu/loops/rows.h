@@ -12,15 +12,15 @@ namespace rl::RL_ISA {
 // the first tensor's smallest stride comes first.
 template <int N> struct Rows {
   int ndim = 0;
-  int64_t count = 1;            // rows
-  int64_t length[N], apart[N];  // elements of a row, and the step between them
+  int64_t count = 1;             // rows
+  int64_t length[N], stride[N];  // elements of a row, and the step between them
   int64_t size[kMaxDims], step[N][kMaxDims];
 
   Rows(const View* const (&views)[N], int dim) {
     const View& v = *views[0];
     for (int k = 0; k < N; ++k) {
       length[k] = views[k]->ndim ? views[k]->sizes[dim] : 1;
-      apart[k] = views[k]->ndim ? views[k]->strides[dim] : 1;
+      stride[k] = views[k]->ndim ? views[k]->strides[dim] : 1;
     }
     for (int i = v.ndim - 1; i >= 0; --i) {
       if (i == dim || v.sizes[i] == 1) continue;

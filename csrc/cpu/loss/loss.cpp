@@ -58,7 +58,7 @@ void cross_entropy(const LossShape& s, const View& loss, double* used, const Vie
   });
 }
 
-constexpr int64_t kPart = 512;  // numbers of half precision that are computed with together
+constexpr int64_t kPart = 512;  // elements of half precision that are computed with together
 
 void cross_entropy_grad(const LossShape& s, const View& dx, const View& x, const View& lse, const View& target,
                         const View& factor) {

@@ -144,9 +144,9 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
     using C = compute_t<T>;
     const C *pw = data_or_null<C>(weight), *pm = mean.as<C>(), *pr = rstd.as<C>();
     const T *in = x.as<T>(), *up = dy.as<T>();
-    Scratch<C> scale(s.channels), slope(s.channels), shift(s.channels);
+    Scratch<C> scale(s.channels), x_scale(s.channels), shift(s.channels);
     double count = static_cast<double>(s.batch) * static_cast<double>(s.inner);
-    for (int64_t c = 0; c < s.channels; ++c) scale[c] = pw ? pr[c] * pw[c] : pr[c], slope[c] = shift[c] = 0;
+    for (int64_t c = 0; c < s.channels; ++c) scale[c] = pw ? pr[c] * pw[c] : pr[c], x_scale[c] = shift[c] = 0;
     if (dw || db || batch_stats)
       for_channels(s, [&](int64_t first, int64_t last) {
         double a[kChannels], b[kChannels];
@@ -160,8 +160,8 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
           if (dw) dw->as<C>()[c] = static_cast<C>(product);
           if (db) db->as<C>()[c] = static_cast<C>(sum);
           if (batch_stats) {
-            // dx = scale * dy + slope * (x - mean) + shift
-            slope[c] = static_cast<C>(-scale[c] * pr[c] * product / count);
+            // dx = scale * dy + x_scale * (x - mean) + shift
+            x_scale[c] = static_cast<C>(-scale[c] * pr[c] * product / count);
             shift[c] = static_cast<C>(-scale[c] * sum / count);
           }
         }
@@ -171,7 +171,7 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
     for_elements(s, [&](int64_t r) {
       if (s.inner >= kNarrow) {
         int64_t c = r % s.channels;
-        C a = scale[c], k = slope[c], b = shift[c], m = pm[c];
+        C a = scale[c], k = x_scale[c], b = shift[c], m = pm[c];
         const T *g = up + r * s.inner, *v = in + r * s.inner;
         map_vectors(s.inner, out + r * s.inner, [=](int64_t i, auto like) {
           using U = decltype(like);
@@ -182,7 +182,7 @@ void norm_channels_grad(const NormChannels& s, bool batch_stats, const View* dx,
         for (int64_t i = 0; i < s.inner; ++i)
           for (int64_t c = 0; c < s.channels; ++c) {
             int64_t at = base + c * s.inner + i;
-            out[at] = static_cast<T>(static_cast<C>(up[at]) * scale[c] + (static_cast<C>(in[at]) - pm[c]) * slope[c] +
+            out[at] = static_cast<T>(static_cast<C>(up[at]) * scale[c] + (static_cast<C>(in[at]) - pm[c]) * x_scale[c] +
                                      shift[c]);
           }
       }

@@ -1,4 +1,4 @@
-// Batch normalisation of rows of channels: of (N, C), and of pictures with their channels last in memory.
+// Batch normalisation of rows of channels: of (N, C), and of images with their channels last in memory.
 #include <algorithm>
 
 #include "base/check.h"
@@ -44,7 +44,7 @@ template <class C> struct Table {
   const C* get() const { return values.get(); }
 };
 
-// f(at, column, a, b) adds the numbers of V vectors of columns, from row `first` to `last`, to a and b.
+// f(at, column, a, b) adds the elements of V vectors of columns, from row `first` to `last`, to a and b.
 template <int V, class C, class F>
 void add_columns(int64_t first, int64_t last, int64_t width, int64_t c, C* a, C* b, F&& f) {
   constexpr int kL = kLanes<C>;
@@ -80,15 +80,15 @@ template <class F> void for_runs(const Columns& s, int64_t first, int64_t last, 
   if (whole < last) body(0, last - whole, s.channels, whole * s.channels);
 }
 
-// Means of `count` numbers each and the sums of their squared distances from them; with those of `count2` others
+// Means of `count` elements each and the sums of their squared distances from them; with those of `count2` others
 // (mean2, squares2) they become those of all.
 void merge(int64_t n, double* __restrict mean, double* __restrict squares, double count, const double* __restrict mean2,
            const double* __restrict squares2, double count2) {
   const double part = count2 / (count + count2), weight = count * part;
   for (int64_t c = 0; c < n; ++c) {
-    const double apart = mean2[c] - mean[c];
-    mean[c] += apart * part;
-    squares[c] += squares2[c] + apart * apart * weight;
+    const double stride = mean2[c] - mean[c];
+    mean[c] += stride * part;
+    squares[c] += squares2[c] + stride * stride * weight;
   }
 }
 
@@ -108,8 +108,8 @@ void column_stats(const NormChannels& sizes, const View& mean, const View& var, 
       double *m = means.get() + p * s.channels, *q = squares.get() + p * s.channels;
       Scratch<C> memory(3 * s.width);
       C *a = memory.get(), *b = a + s.width, *own = b + s.width;
-      Scratch<double> apart(2 * s.width);
-      double *mean2 = apart.get(), *squares2 = mean2 + s.width, seen = 0;
+      Scratch<double> stride(2 * s.width);
+      double *mean2 = stride.get(), *squares2 = mean2 + s.width, seen = 0;
       std::fill_n(m, s.channels, 0.0), std::fill_n(q, s.channels, 0.0);
       for_runs(s, first, last, [&](int64_t r0, int64_t r1, int64_t width, int64_t base) {
         const T* rows = in + base;
@@ -178,9 +178,9 @@ void norm_columns_grad(const NormChannels& sizes, bool batch_stats, const View* 
     using C = compute_t<T>;
     const C *pw = data_or_null<C>(weight), *pm = mean.as<C>(), *pr = rstd.as<C>();
     const T *in = x.as<T>(), *up = dy.as<T>();
-    Table<C> scale(s), slope(s), shift(s), middle(s);
+    Table<C> scale(s), x_scale(s), shift(s), middle(s);
     scale.fill(s, [&](int64_t c) { return pw ? pr[c] * pw[c] : pr[c]; });
-    slope.fill(s, [](int64_t) { return 0; });
+    x_scale.fill(s, [](int64_t) { return 0; });
     shift.fill(s, [](int64_t) { return 0; });
     middle.fill(s, [&](int64_t c) { return pm[c]; });
     if (dw || db || batch_stats) {
@@ -214,9 +214,9 @@ void norm_columns_grad(const NormChannels& sizes, bool batch_stats, const View* 
         if (dw) dw->as<C>()[c] = static_cast<C>(product[c]);
         if (db) db->as<C>()[c] = static_cast<C>(plain[c]);
       }
-      if (batch_stats) {  // dx = scale * dy + slope * (x - mean) + shift
+      if (batch_stats) {  // dx = scale * dy + x_scale * (x - mean) + shift
         const double count = static_cast<double>(s.rows);
-        slope.fill(s, [&](int64_t c) { return -scale.values[c] * pr[c] * product[c] / count; });
+        x_scale.fill(s, [&](int64_t c) { return -scale.values[c] * pr[c] * product[c] / count; });
         shift.fill(s, [&](int64_t c) { return -scale.values[c] * plain[c] / count; });
       }
     }
@@ -224,12 +224,12 @@ void norm_columns_grad(const NormChannels& sizes, bool batch_stats, const View* 
     T* out = dx->as<T>();
     s.each([&](int64_t, int64_t first, int64_t last) {
       for_runs(s, first, last, [&](int64_t r0, int64_t r1, int64_t width, int64_t base) {
-        const C *a = scale.get(), *k = slope.get(), *b = shift.get(), *m = middle.get();
+        const C *a = scale.get(), *k = x_scale.get(), *b = shift.get(), *m = middle.get();
         for (int64_t at = base + r0 * width; at < base + r1 * width; at += width)
           map_vectors(width, out + at, [=](int64_t c, auto like) {
             using U = decltype(like);
-            const U apart = read_as<U>(in + at + c) - column<U>(m, c);
-            return read_as<U>(up + at + c) * column<U>(a, c) + apart * column<U>(k, c) + column<U>(b, c);
+            const U stride = read_as<U>(in + at + c) - column<U>(m, c);
+            return read_as<U>(up + at + c) * column<U>(a, c) + stride * column<U>(k, c) + column<U>(b, c);
           });
       });
     });

@@ -63,7 +63,7 @@ template <class C> struct Norm {
 
 }  // namespace
 
-// Rows of half types are computed as floats, beside them.
+// Rows of reduced-precision types are computed as floats, beside them.
 void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const View* mean, const View& rstd,
                const View& x, const View* weight, const View* bias) {
   visit_float(x.dtype, [&](auto tag) {
@@ -76,11 +76,11 @@ void norm_rows(const NormRows& s, bool rms, double eps, const View& y, const Vie
       const T* in = x.as<T>();
       T* out = y.as<T>();
       if constexpr (is_half_v<T>) {
-        Scratch<C> room(2 * n);
+        Scratch<C> buffer(2 * n);
         for (int64_t r = first; r < last; ++r) {
-          widen(in + r * n, room.get(), n);
-          norm.row(r, room.get(), room.get() + n);
-          narrow(room.get() + n, out + r * n, n);
+          widen(in + r * n, buffer.get(), n);
+          norm.row(r, buffer.get(), buffer.get() + n);
+          narrow(buffer.get() + n, out + r * n, n);
         }
       } else {
         for (int64_t r = first; r < last; ++r) norm.row(r, in + r * n, out + r * n);
@@ -104,8 +104,8 @@ template <class T, class C> struct RowsGrad {
   void rows(int64_t first, int64_t last, C* dw, C* db) const {
     const int64_t n = s.length;
     if constexpr (is_half_v<T>) {
-      Scratch<C> room(3 * n);
-      C *d = room.get(), *v = d + n, *to = v + n;
+      Scratch<C> buffer(3 * n);
+      C *d = buffer.get(), *v = d + n, *to = v + n;
       for (int64_t r = first; r < last; ++r) {
         widen(dy + r * n, d, n);
         widen(x + r * n, v, n);
@@ -133,11 +133,11 @@ template <class T, class C> struct RowsGrad {
         a += g, b += g * (read_as<U>(v + i) - m);
       };
       two_sums_of<C>(n, add, &sum, &product);
-      C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
+      C shift = rms ? C(0) : static_cast<C>(sum / n), x_scale = static_cast<C>(product * q * q / n);
       if (w)
-        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] * w[i] - shift - (v[i] - m) * slope);
+        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] * w[i] - shift - (v[i] - m) * x_scale);
       else
-        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] - shift - (v[i] - m) * slope);
+        for (int64_t i = 0; i < n; ++i) to[i] = q * (d[i] - shift - (v[i] - m) * x_scale);
     }
     if (dw) {
       C* __restrict sums = dw + at;
@@ -169,13 +169,13 @@ template <class T, class C> struct RowsGrad {
       sum += w * a, product += w * b;
     }
     if (!out) return;
-    C shift = rms ? C(0) : static_cast<C>(sum / n), slope = static_cast<C>(product * q * q / n);
+    C shift = rms ? C(0) : static_cast<C>(sum / n), x_scale = static_cast<C>(product * q * q / n);
     for (int64_t c = 0; c < per; ++c) {
       const C* __restrict dc = d + c * inner;
       const C* __restrict vc = v + c * inner;
       C* __restrict to = out + c * inner;
       C w = weight ? weight[at + c] : C(1);
-      for (int64_t i = 0; i < inner; ++i) to[i] = q * (dc[i] * w - shift - (vc[i] - m) * slope);
+      for (int64_t i = 0; i < inner; ++i) to[i] = q * (dc[i] * w - shift - (vc[i] - m) * x_scale);
     }
   }
 };

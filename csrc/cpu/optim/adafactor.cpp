@@ -125,12 +125,12 @@ template <class T> void step_one(const FactorGroup& group, const FactorRow& r, d
   const double count = double(numel);
   const double scale = largest(group.smallest, std::sqrt(norm_squared / count)) * r.rate;
   const double clip = largest(1.0, std::sqrt(squares / count) / group.clip);
-  const C rate = C(-scale / clip), shrink = C(group.shrink);
+  const C rate = C(-scale / clip), decoupled_decay = C(group.decoupled_decay);
   parallel_for(0, blocks, kOptimGrain, [&](int64_t first, int64_t last) {
     lines.over(first * kOptimBlock, std::min(numel, last * kOptimBlock), [&](int64_t at, int64_t n, auto expected) {
 #pragma GCC ivdep
       for (int64_t k = 0; k < n; ++k)
-        p[at + k] = T(mul_add(lines.update(C(g[at + k]), expected(k)), rate, C(p[at + k]) * shrink));
+        p[at + k] = T(mul_add(lines.update(C(g[at + k]), expected(k)), rate, C(p[at + k]) * decoupled_decay));
     });
   });
 }

@@ -9,9 +9,9 @@ namespace rl::RL_ISA {
 namespace {
 
 // The formulas. `decayed` gives g its sign and the L2 term; state is changed through references. C computes.
-template <class C> struct Numbers {
-  C c0, c1, c2, s0, s1, s2, s3, s4, sign, decay, shrink;
-  Numbers(const OptimGroup& g, const OptimRow& r)
+template <class C> struct Values {
+  C c0, c1, c2, s0, s1, s2, s3, s4, sign, weight_decay, decoupled_decay;
+  Values(const OptimGroup& g, const OptimRow& r)
       : c0(C(r.c[0])),
         c1(C(r.c[1])),
         c2(C(r.c[2])),
@@ -21,11 +21,11 @@ template <class C> struct Numbers {
         s3(C(g.s[3])),
         s4(C(g.s[4])),
         sign(C(g.sign)),
-        decay(C(g.decay)),
-        shrink(C(g.shrink)) {}
+        weight_decay(C(g.weight_decay)),
+        decoupled_decay(C(g.decoupled_decay)) {}
   template <bool kL2> C decayed(C g, C p) const {
     g *= sign;
-    if constexpr (kL2) g = mul_add(p, decay, g);
+    if constexpr (kL2) g = mul_add(p, weight_decay, g);
     return g;
   }
 };
@@ -33,7 +33,7 @@ template <class C> struct Numbers {
 // buf = momentum * buf + (1 - dampening) * g; p -= lr * buf
 template <bool kL2, bool kBuffer, bool kAhead> struct SgdFormula {
   static constexpr int kState = kBuffer ? 1 : 0;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     if constexpr (kBuffer) {
       s[0] = mul_add(g, n.c1, s[0] * n.c0);
@@ -46,8 +46,8 @@ template <bool kL2, bool kBuffer, bool kAhead> struct SgdFormula {
 // m, v: running means of g and g^2; p -= rate * m / (sqrt(v) / c1 + eps)
 template <bool kL2, bool kLargest> struct AdamFormula {
   static constexpr int kState = kLargest ? 3 : 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
-    p *= n.shrink;
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
+    p *= n.decoupled_decay;
     g = n.template decayed<kL2>(g, p);
     s[0] = towards(s[0], g, n.s0);
     s[1] = mul_add(n.s3 * g, g, s[1] * n.s1);
@@ -59,7 +59,7 @@ template <bool kL2, bool kLargest> struct AdamFormula {
 
 template <bool kL2> struct AdamaxFormula {
   static constexpr int kState = 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     s[0] = towards(s[0], g, n.s0);
     s[1] = largest(s[1] * n.s1, magnitude(g) + n.s2);
@@ -69,8 +69,8 @@ template <bool kL2> struct AdamaxFormula {
 
 template <bool kL2> struct NAdamFormula {
   static constexpr int kState = 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
-    p *= n.shrink;
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
+    p *= n.decoupled_decay;
     g = n.template decayed<kL2>(g, p);
     s[0] = towards(s[0], g, n.s0);
     s[1] = mul_add(n.s3 * g, g, s[1] * n.s1);
@@ -82,8 +82,8 @@ template <bool kL2> struct NAdamFormula {
 
 template <bool kL2> struct RAdamFormula {
   static constexpr int kState = 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
-    p *= n.shrink;
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
+    p *= n.decoupled_decay;
     g = n.template decayed<kL2>(g, p);
     s[0] = towards(s[0], g, n.s0);
     s[1] = mul_add(n.s3 * g, g, s[1] * n.s1);
@@ -94,7 +94,7 @@ template <bool kL2> struct RAdamFormula {
 
 template <bool kL2> struct AdagradFormula {
   static constexpr int kState = 1;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     s[0] = mul_add(g, g, s[0]);
     p -= n.c0 * g / (root(s[0]) + n.s0);
@@ -103,7 +103,7 @@ template <bool kL2> struct AdagradFormula {
 
 template <bool kL2> struct AdadeltaFormula {
   static constexpr int kState = 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     s[0] = mul_add(n.s3 * g, g, s[0] * n.s0);
     C delta = root(s[1] + n.s1) / root(s[0] + n.s1) * g;
@@ -115,7 +115,7 @@ template <bool kL2> struct AdadeltaFormula {
 // State: v, then the mean where centered, then the buffer where there is momentum.
 template <bool kL2, bool kMean, bool kBuffer> struct RmspropFormula {
   static constexpr int kState = 1 + kMean + kBuffer;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     s[0] = mul_add(n.s4 * g, g, s[0] * n.s0);
     C spread = s[0];
@@ -136,7 +136,7 @@ template <bool kL2, bool kMean, bool kBuffer> struct RmspropFormula {
 
 struct RpropFormula {
   static constexpr int kState = 2;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g *= n.sign;
     C agree = g * s[0];
     C factor = agree > 0 ? n.s1 : agree < 0 ? n.s0 : C(1);
@@ -152,7 +152,7 @@ struct RpropFormula {
 
 template <bool kL2> struct AsgdFormula {
   static constexpr int kState = 1;
-  template <class C> static void apply(const Numbers<C>& n, C& p, C g, C* s) {
+  template <class C> static void apply(const Values<C>& n, C& p, C g, C* s) {
     g = n.template decayed<kL2>(g, p);
     p *= n.c0;
     p = mul_add(g, -n.c1, p);
@@ -161,7 +161,7 @@ template <bool kL2> struct AsgdFormula {
 };
 
 template <class F, class T> void run_piece(const OptimGroup& group, const OptimRow& row, int64_t begin, int64_t end) {
-  const Numbers<T> n(group, row);
+  const Values<T> n(group, row);
   T* __restrict p = static_cast<T*>(row.data[0]);
   const T* __restrict g = static_cast<const T*>(row.data[1]);
   T* __restrict a = static_cast<T*>(row.data[2]);
@@ -184,7 +184,7 @@ template <class F, class T> void run_piece(const OptimGroup& group, const OptimR
 using Piece = void (*)(const OptimGroup&, const OptimRow&, int64_t, int64_t);
 
 template <class T> Piece choose(const OptimGroup& g) {
-  const bool l2 = g.flags & kDecay;
+  const bool l2 = g.flags & kWeightDecay;
 #define RL_PICK(formula, ...)                                   \
   (l2 ? &run_piece<formula<true __VA_OPT__(, ) __VA_ARGS__>, T> \
       : &run_piece<formula<false __VA_OPT__(, ) __VA_ARGS__>, T>)
@@ -209,29 +209,29 @@ template <class T> Piece choose(const OptimGroup& g) {
   return nullptr;
 }
 
-// Blocks of half types are computed as floats, beside them.
+// Blocks of reduced-precision types are computed as floats, beside them.
 template <class H>
-void run_halves(Piece piece, const OptimGroup& group, const OptimRow& row, int64_t begin, int64_t end) {
+void run_half(Piece piece, const OptimGroup& group, const OptimRow& row, int64_t begin, int64_t end) {
   constexpr int64_t kBlock = 1024;
-  alignas(64) float room[OptimRow::kTensors][kBlock];
+  alignas(64) float buffer[OptimRow::kTensors][kBlock];
   OptimRow wide = row;
   for (int k = 0; k < OptimRow::kTensors; ++k)
-    if (row.data[k]) wide.data[k] = room[k];
+    if (row.data[k]) wide.data[k] = buffer[k];
   for (int64_t at = begin; at < end; at += kBlock) {
     const int64_t n = std::min(kBlock, end - at);
     for (int k = 0; k < OptimRow::kTensors; ++k)
-      if (row.data[k]) widen(static_cast<const H*>(row.data[k]) + at, room[k], n);
+      if (row.data[k]) widen(static_cast<const H*>(row.data[k]) + at, buffer[k], n);
     piece(group, wide, 0, n);
     for (int k = 0; k < OptimRow::kTensors; ++k)
-      if (row.data[k] && k != 1) narrow(room[k], static_cast<H*>(row.data[k]) + at, n);
+      if (row.data[k] && k != 1) narrow(buffer[k], static_cast<H*>(row.data[k]) + at, n);
   }
 }
 
 void step(DType dtype, const OptimGroup& group, const OptimRow* rows, int64_t count) {
   Piece piece = dtype == DType::Float64 ? choose<double>(group) : choose<float>(group);
   over_rows(rows, count, [&](const OptimRow& row, int64_t begin, int64_t end) {
-    if (dtype == DType::Float16) run_halves<float16>(piece, group, row, begin, end);
-    else if (dtype == DType::BFloat16) run_halves<bfloat16>(piece, group, row, begin, end);
+    if (dtype == DType::Float16) run_half<float16>(piece, group, row, begin, end);
+    else if (dtype == DType::BFloat16) run_half<bfloat16>(piece, group, row, begin, end);
     else piece(group, row, begin, end);
   });
 }

@@ -69,7 +69,7 @@ bool covers_plane(const PoolWindows& w) {
   return true;
 }
 
-// Whether each window is its one place, as where adaptive pooling finds the size that it should give.
+// Whether each window is its one position, as where adaptive pooling finds the size that it should give.
 bool is_copy(const PoolWindows& w) {
   if (w.divisor != 0 && w.divisor != 1) return false;
   for (int d = 0; d < 3; ++d) {
@@ -106,7 +106,7 @@ void average_uneven(const PoolWindows& w, int64_t a, int64_t b, const T* image, 
     to[c] = sum / pool_divisor<T>(w, a, b, c);
   }
 }
-// Whether that pays: windows are narrow and many, and none is empty; they move on from left to right.
+// Whether that is profitable: windows are narrow and many, and none is empty; they move on from left to right.
 bool sums_columns(const PoolWindows& w, int64_t lanes) {
   if (w.out[2] < 4 || w.dilation[2] != 1) return false;
   for (int64_t c = 0; c < w.out[2]; ++c)
@@ -161,7 +161,7 @@ void average_windows(const PoolWindows& w, const View& y, const View& x) {
   }
   visit_average(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using C = std::conditional_t<is_half_v<T>, float, T>;  // half types: each plane as floats
+    using C = std::conditional_t<is_half_v<T>, float, T>;  // reduced-precision types: each plane as floats
     if constexpr (is_floating_v<T>)
       if (w.channels > 1) return average_channels(w, y.as<T>(), x.as<T>());
     EvenWindows<SumRow<C>> even(w, [](auto... sizes) -> SumRow<C> {
@@ -191,14 +191,14 @@ void average_windows(const PoolWindows& w, const View& y, const View& x) {
 
 namespace {
 
-// Whether output c has places 2 c and 2 c + 1.
-bool covers_halves(const PoolWindows& w, int d) {
+// Whether output c has positions 2 c and 2 c + 1.
+bool pools_pairs(const PoolWindows& w, int d) {
   for (int64_t c = 0; c < w.out[d]; ++c)
     if (w.start[d][c] != 2 * c || w.end[d][c] != 2 * c + 2 || w.share[d][c] != w.share[d][0]) return false;
   return true;
 }
 
-// Adds the share of each place of window (a, b, c) in dy.
+// Adds the share of each position of window (a, b, c) in dy.
 template <class T> void spread_window(const PoolWindows& w, int64_t a, int64_t b, int64_t c, T dy, T* image) {
   const compute_t<T> each = static_cast<compute_t<T>>(dy) / pool_divisor<T>(w, a, b, c);
   for (int64_t i = w.start[0][a]; i < w.end[0][a]; ++i)
@@ -208,8 +208,8 @@ template <class T> void spread_window(const PoolWindows& w, int64_t a, int64_t b
         row[k] = static_cast<T>(static_cast<compute_t<T>>(row[k]) + each);
     }
 }
-// The same for the windows of a run, which have one divisor: one of their places after the other. `each` is room for
-// as many numbers.
+// The same for the windows of a run, which have one divisor: one of their positions after the other. `each` is room for
+// as many elements.
 template <class T> void spread_run(const PoolWindows& w, const EvenRun& run, int64_t step, int64_t a, int64_t b,
                                    const T* dy, T* __restrict each, T* image) {
   const int64_t n = run.end - run.first, size = w.end[2][run.first] - w.start[2][run.first];
@@ -244,14 +244,14 @@ void average_windows_grad(const PoolWindows& w, const View& dx, const View& dy) 
     using T = typename decltype(tag)::type;
     if constexpr (is_floating_v<T>)
       if (w.channels > 1) return average_grad_channels(w, dx.as<T>(), dy.as<T>());
-    bool halves = kInVectors<T> && w.in[0] == 1 && w.out[0] == 1 && w.in[1] == 2 * w.out[1] &&
-                  w.in[2] == 2 * w.out[2] && covers_halves(w, 1) && covers_halves(w, 2);
+    bool pairs = kInVectors<T> && w.in[0] == 1 && w.out[0] == 1 && w.in[1] == 2 * w.out[1] && w.in[2] == 2 * w.out[2] &&
+                 pools_pairs(w, 1) && pools_pairs(w, 2);
     const bool plane = covers_plane(w);
     const WindowSize size = window_size(w, 2);
     const int64_t step = size.step;
     const EvenRun run = even_run(w, 2, size.size, step);
     const bool even = kInVectors<T> && step > 0 && run.end > run.first;
-    compute_t<T> quarter = halves ? compute_t<T>(1) / pool_divisor<T>(w, 0, 0, 0) : compute_t<T>(0);
+    compute_t<T> quarter = pairs ? compute_t<T>(1) / pool_divisor<T>(w, 0, 0, 0) : compute_t<T>(0);
     parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
       Scratch<T> each(run.end - run.first);
       for (int64_t p = first; p < last; ++p) {
@@ -262,7 +262,7 @@ void average_windows_grad(const PoolWindows& w, const View& dx, const View& dy) 
           std::fill(image, image + w.in_plane(), static_cast<T>(each));
           continue;
         }
-        if (halves) {  // each place belongs to one window
+        if (pairs) {  // each position belongs to one window
           for (int64_t b = 0; b < w.out[1]; ++b)
             for (int64_t i = 0; i < 2; ++i) {
               T* __restrict row = image + (2 * b + i) * w.in[2];

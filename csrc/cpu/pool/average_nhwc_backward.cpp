@@ -9,14 +9,14 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Whether each place belongs to one window at most; w is turned, as below.
-bool are_apart(const PoolWindows& w) {
+// Whether each position belongs to one window at most; w is transposed, as below.
+bool are_disjoint(const PoolWindows& w) {
   for (int d = 0; d < 3; ++d)
     for (int64_t i = 0; i < w.out[d]; ++i)
       if (w.end[d][i] - w.start[d][i] > 1) return false;
   return true;
 }
-// Then a place is a copy of its window's share, or 0.
+// Then a position is a copy of its window's share, or 0.
 template <class T> void copy_shares(const PoolWindows& w, T* dx, const T* shares) {
   constexpr int64_t L = kLanes<T>;
   const int64_t n = w.channels, line = w.out[2] * n;
@@ -34,7 +34,7 @@ template <class T> void copy_shares(const PoolWindows& w, T* dx, const T* shares
         int64_t j = 0;
         for (; j + L <= n; j += L) store_vec(to + j, load_vec(from + j));
         if (j < n) store_vec(to + n - L, load_vec(from + n - L));
-      } else if (from + L <= end && to + L <= row + line) {  // the next place writes over what is too much
+      } else if (from + L <= end && to + L <= row + line) {  // the next position writes over what is too much
         store_vec(to, load_vec(from));
       } else {
         std::copy_n(from, n, to);
@@ -42,10 +42,10 @@ template <class T> void copy_shares(const PoolWindows& w, T* dx, const T* shares
     }
   });
 }
-// The gradient as sums too, which write each place once: its windows are those that the place gave to. False where
-// adding to the places of each window is quicker.
+// The gradient as sums too, which write each position once: its windows are those that the position gave to. False
+// where adding to the positions of each window is quicker.
 template <class T> bool average_grad_gathered(const PoolWindows& w, T* dx, const T* dy) {
-  PoolWindows turned = w;
+  PoolWindows transposed = w;
   Scratch<int64_t> tables[3];
   for (int d = 0; d < 3; ++d) {
     const int64_t in = w.in[d];
@@ -56,12 +56,12 @@ template <class T> bool average_grad_gathered(const PoolWindows& w, T* dx, const
       while (last < w.out[d] && w.start[d][last] <= i) ++last;
       start[i] = first, end[i] = last, share[i] = 1;
     }
-    turned.in[d] = w.out[d], turned.out[d] = in;
-    turned.start[d] = start, turned.end[d] = end, turned.share[d] = share;
+    transposed.in[d] = w.out[d], transposed.out[d] = in;
+    transposed.start[d] = start, transposed.end[d] = end, transposed.share[d] = share;
   }
-  turned.divisor = 1;
-  const bool apart = are_apart(turned);
-  if (!apart && w.channels >= 16) return false;  // enough of them to add to
+  transposed.divisor = 1;
+  const bool disjoint = are_disjoint(transposed);
+  if (!disjoint && w.channels >= 16) return false;  // enough of them to add to
   Scratch<T> shares(w.planes * w.out_plane() * w.channels);
   each_row(w, [&](int64_t p, int64_t a, int64_t b) {
     const int64_t row = ((p * w.out[0] + a) * w.out[1] + b) * w.out[2] * w.channels;
@@ -70,8 +70,8 @@ template <class T> bool average_grad_gathered(const PoolWindows& w, T* dx, const
       for (const int64_t end = i + w.channels; i < end; ++i) shares[i] = dy[i] / by;
     }
   });
-  if (apart) copy_shares<T>(turned, dx, shares.get());
-  else average_channels<T>(turned, dx, shares.get());
+  if (disjoint) copy_shares<T>(transposed, dx, shares.get());
+  else average_channels<T>(transposed, dx, shares.get());
   return true;
 }
 
@@ -89,19 +89,20 @@ template <class T> void average_grad_channels(const PoolWindows& w, T* dx, const
       T* to = dx + p * w.in_plane() * w.channels + c0;
       if (n == w.channels) std::fill_n(to, w.in_plane() * n, T(0));
       else
-        for (int64_t place = 0; place < w.in_plane(); ++place) std::fill_n(to + place * w.channels, n, T(0));
+        for (int64_t position = 0; position < w.in_plane(); ++position)
+          std::fill_n(to + position * w.channels, n, T(0));
       const T* g = dy + p * w.out_plane() * w.channels + c0;
       for (int64_t a = 0; a < w.out[0]; ++a)
         for (int64_t b = 0; b < w.out[1]; ++b)
           for (int64_t c = 0; c < w.out[2]; ++c, g += w.channels) {
-            alignas(64) C each[kChannels], room[kChannels];
-            const C* v = as_computed(g, n, room);
+            alignas(64) C each[kChannels], buffer[kChannels];
+            const C* v = as_computed(g, n, buffer);
             const C by = pool_divisor<T>(w, a, b, c);
             for (int64_t j = 0; j < n; ++j) each[j] = v[j] / by;
             each_tap(
                 w, a, b, c,
-                [&](int64_t place) {
-                  T* row = to + place * w.channels;
+                [&](int64_t position) {
+                  T* row = to + position * w.channels;
 #pragma GCC ivdep
                   for (int64_t j = 0; j < n; ++j) row[j] = static_cast<T>(static_cast<C>(row[j]) + each[j]);
                 },

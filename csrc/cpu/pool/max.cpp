@@ -18,10 +18,10 @@ template <class T> bool is_nan(T v) {
   else return false;
 }
 
-// The place of the first maximum (NaN wins) of window (a, b, c), whose rows are at least a vector long.
-template <class T> int64_t place_of_max(const PoolWindows& w, int64_t a, int64_t b, int64_t c, const T* x) {
+// The position of the first maximum (NaN wins) of window (a, b, c), whose rows are at least a vector long.
+template <class T> int64_t index_of_max(const PoolWindows& w, int64_t a, int64_t b, int64_t c, const T* x) {
   constexpr int L = kLanes<T>;
-  using P = PlaceOf<T>;
+  using P = IndexOf<T>;
   const int64_t H = w.in[1], W = w.in[2], from = w.start[2][c], to = w.end[2][c];
   const int64_t begin = (w.start[0][a] * H + w.start[1][b]) * W + from;
   Vec<P> lanes;
@@ -31,11 +31,11 @@ template <class T> int64_t place_of_max(const PoolWindows& w, int64_t a, int64_t
   for (int64_t i = w.start[0][a]; i < w.end[0][a]; i += w.dilation[0])
     for (int64_t j = w.start[1][b]; j < w.end[1][b]; j += w.dilation[1])
       for (int64_t k = from; k < to; k += L) {
-        const int64_t place = (i * H + j) * W + std::min(k, to - L);  // the last vector overlaps the one before
-        const Vec<T> v = load_vec(x + place);
+        const int64_t position = (i * H + j) * W + std::min(k, to - L);  // the last vector overlaps the one before
+        const Vec<T> v = load_vec(x + position);
         const auto better = ~(v <= best) & (best == best);
         best = better ? v : best;
-        at = better ? lanes + static_cast<P>(place) : at;
+        at = better ? lanes + static_cast<P>(position) : at;
       }
   int first = 0;
   for (int l = 1; l < L; ++l) {
@@ -46,16 +46,16 @@ template <class T> int64_t place_of_max(const PoolWindows& w, int64_t a, int64_t
 }
 
 // Outputs [c0, c1) of row (a, b).
-template <class T>
-void max_places(const PoolWindows& w, int64_t a, int64_t b, int64_t c0, int64_t c1, T* y, int64_t* places, const T* x) {
+template <class T> void max_indices(const PoolWindows& w, int64_t a, int64_t b, int64_t c0, int64_t c1, T* y,
+                                    int64_t* indices, const T* x) {
   int64_t H = w.in[1], W = w.in[2];
   for (int64_t c = c0; c < c1; ++c) {
     if constexpr (kInVectors<T>) {
       const bool narrow = w.dilation[2] != 1 || w.end[2][c] - w.start[2][c] < kLanes<T>;
       if (!narrow && w.in_plane() <= std::numeric_limits<int32_t>::max()) {
-        const int64_t at = place_of_max(w, a, b, c, x);
+        const int64_t at = index_of_max(w, a, b, c, x);
         y[c] = x[at];
-        if (places) places[c] = at;
+        if (indices) indices[c] = at;
         continue;
       }
     }
@@ -77,21 +77,21 @@ void max_places(const PoolWindows& w, int64_t a, int64_t b, int64_t c0, int64_t 
         }
       }
     y[c] = static_cast<T>(best);
-    if (places) places[c] = at;
+    if (indices) indices[c] = at;
   }
 }
 
-// `places` may be null.
+// `positions` may be null.
 template <class T, class Even>
-void max_plane(const PoolWindows& w, const Even& even, Taps<T>& taps, T* y, int64_t* places, const T* x) {
+void max_plane(const PoolWindows& w, const Even& even, Taps<T>& taps, T* y, int64_t* indices, const T* x) {
   const EvenRun& run = even.columns;
-  auto from = [&](int64_t c) { return places ? places + c : nullptr; };
+  auto from = [&](int64_t c) { return indices ? indices + c : nullptr; };
   for (int64_t a = 0; a < w.out[0]; ++a)
-    for (int64_t b = 0; b < w.out[1]; ++b, y += w.out[2], places = from(w.out[2])) {
+    for (int64_t b = 0; b < w.out[1]; ++b, y += w.out[2], indices = from(w.out[2])) {
       if constexpr (kInVectors<T>) {
         const bool full = even.full(w, b);
         if (full || even.many(kLanes<T>)) {
-          max_places(w, a, b, 0, run.first, y, places, x);
+          max_indices(w, a, b, 0, run.first, y, indices, x);
           if (full) {
             const int64_t begin = w.start[1][b] * w.in[2] + run.begin + run.first * even.step;
             even.loop(x + begin, x + w.in_plane(), w.in[2], begin, run.end - run.first, y + run.first, from(run.first));
@@ -99,16 +99,16 @@ void max_plane(const PoolWindows& w, const Even& even, Taps<T>& taps, T* y, int6
             taps.seek(a, b, x);
             taps.maxima(y + run.first, from(run.first));
           }
-          max_places(w, a, b, run.end, w.out[2], y, places, x);
+          max_indices(w, a, b, run.end, w.out[2], y, indices, x);
           continue;
         }
       }
-      max_places(w, a, b, 0, w.out[2], y, places, x);
+      max_indices(w, a, b, 0, w.out[2], y, indices, x);
     }
 }
 
-// Of half types, each plane as floats.
-template <class T> void max_as_floats(const PoolWindows& w, T* y, int64_t* places, const T* x) {
+// Of reduced-precision types, each plane as floats.
+template <class T> void max_as_floats(const PoolWindows& w, T* y, int64_t* indices, const T* x) {
   EvenWindows<MaxRow<float>> even(w, [](auto... sizes) { return max_row_of<float>(sizes...); });
   const int64_t in = w.in_plane(), out = w.out_plane();
   parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
@@ -116,7 +116,7 @@ template <class T> void max_as_floats(const PoolWindows& w, T* y, int64_t* place
     Taps<float> taps(w, even.columns, even.step);
     for (int64_t p = first; p < last; ++p) {
       widen(x + p * in, from.get(), in);
-      max_plane(w, even, taps, to.get(), places ? places + p * out : nullptr, from.get());
+      max_plane(w, even, taps, to.get(), indices ? indices + p * out : nullptr, from.get());
       narrow(to.get(), y + p * out, out);
     }
   });
@@ -126,15 +126,15 @@ template <class T> void max_as_floats(const PoolWindows& w, T* y, int64_t* place
 
 void max_windows(const PoolWindows& w, const View& y, const View* wanted, const View& x) {
   if (y.numel() == 0) return;
-  int64_t* places = wanted ? wanted->as<int64_t>() : nullptr;
+  int64_t* indices = wanted ? wanted->as<int64_t>() : nullptr;
   bool done = visit_compute(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || std::is_same_v<T, bool>) {
       fail(ErrorKind::NotImplemented, "max_pool: there is no kernel for '", info(x.dtype).legacy, "'");
     } else {
       if constexpr (is_floating_v<T>)
-        if (w.channels > 1) return max_channels(w, y.as<T>(), places, x.as<T>());
-      if constexpr (is_half_v<T>) return max_as_floats(w, y.as<T>(), places, x.as<T>());
+        if (w.channels > 1) return max_channels(w, y.as<T>(), indices, x.as<T>());
+      if constexpr (is_half_v<T>) return max_as_floats(w, y.as<T>(), indices, x.as<T>());
       EvenWindows<MaxRow<T>> even(w, [](auto... sizes) -> MaxRow<T> {
         if constexpr (kInVectors<T>) return max_row_of<T>(sizes...);
         else return nullptr;
@@ -142,7 +142,7 @@ void max_windows(const PoolWindows& w, const View& y, const View* wanted, const 
       parallel_for(0, w.planes, plane_grain(w), [&](int64_t first, int64_t last) {
         Taps<T> taps(w, even.columns, even.step);
         for (int64_t p = first; p < last; ++p)
-          max_plane(w, even, taps, y.as<T>() + p * w.out_plane(), places ? places + p * w.out_plane() : nullptr,
+          max_plane(w, even, taps, y.as<T>() + p * w.out_plane(), indices ? indices + p * w.out_plane() : nullptr,
                     x.as<T>() + p * w.in_plane());
       });
     }

@@ -1,4 +1,4 @@
-// Pooling of pictures and volumes with their channels last: neighbouring channels share the vectors.
+// Pooling of images and volumes with their channels last: neighbouring channels share the vectors.
 #include "cpu/pool/nhwc.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 namespace rl::RL_ISA {
 namespace {
 
-constexpr int kVectors = 4;  // of a turn in registers
+constexpr int kVectors = 4;  // of one pass in registers
 
-template <class T> using Place = std::conditional_t<sizeof(compute_t<T>) == 8, int64_t, int32_t>;
+template <class T> using Position = std::conditional_t<sizeof(compute_t<T>) == 8, int64_t, int32_t>;
 
 // V vectors of channels, in their computing type.
 template <int V, class T> [[gnu::always_inline]] inline void load_channels(const T* p, Vec<compute_t<T>>* v) {
@@ -23,8 +23,8 @@ template <int V, class T> [[gnu::always_inline]] inline void store_channels(T* p
   for (int k = 0; k < V; ++k) store_vec(p + k * kLanes<compute_t<T>>, v[k]);
 }
 
-// Whether a vector that begins with the channels of a place may be read at every place of window (a, b, c) of sample p:
-// with few channels it goes on into the next places, which are there except at the end of the memory.
+// Whether a vector that begins with the channels of a position may be read at every position of window (a, b, c) of
+// sample p: with few channels it goes on into the next positions, which are there except at the end of the memory.
 template <class C> bool reads_beyond(const PoolWindows& w, int64_t p, int64_t a, int64_t b, int64_t c) {
   const int64_t last = ((w.end[0][a] - 1) * w.in[1] + w.end[1][b] - 1) * w.in[2] + w.end[2][c] - 1;
   return (p * w.in_plane() + last) * w.channels + kLanes<C> <= w.planes * w.in_plane() * w.channels;
@@ -52,9 +52,9 @@ template <class T, class F>
 // The maxima of V vectors of channels from x on, at output (a, b, c).
 template <int V, class T> [[gnu::always_inline]] inline void max_vectors(const PoolWindows& w, int64_t a, int64_t b,
                                                                          int64_t c, int64_t begin, const T* x, T* y,
-                                                                         int64_t* places) {
+                                                                         int64_t* indices) {
   using C = compute_t<T>;
-  using P = Place<T>;
+  using P = Position<T>;
   Vec<C> best[V], v[V];
   Vec<P> at[V];
   load_channels<V>(x + begin * w.channels, best);
@@ -62,9 +62,9 @@ template <int V, class T> [[gnu::always_inline]] inline void max_vectors(const P
   for (int k = 0; k < V; ++k) at[k] = Vec<P>{} + static_cast<P>(begin);
   each_tap(
       w, a, b, c,
-      [&](int64_t place) __attribute__((always_inline)) {
-        load_channels<V>(x + place * w.channels, v);
-        const Vec<P> here = Vec<P>{} + static_cast<P>(place);
+      [&](int64_t position) __attribute__((always_inline)) {
+        load_channels<V>(x + position * w.channels, v);
+        const Vec<P> here = Vec<P>{} + static_cast<P>(position);
 #pragma GCC unroll 8
         for (int k = 0; k < V; ++k) {
           // The first maximum; a NaN is larger than everything.
@@ -75,10 +75,10 @@ template <int V, class T> [[gnu::always_inline]] inline void max_vectors(const P
       },
       [] {});
   store_channels<V>(y, best);
-  if (!places) return;
+  if (!indices) return;
 #pragma GCC unroll 8
   for (int k = 0; k < V; ++k)
-    for (int j = 0; j < kLanes<C>; ++j) places[k * kLanes<C> + j] = at[k][j];
+    for (int j = 0; j < kLanes<C>; ++j) indices[k * kLanes<C> + j] = at[k][j];
 }
 // The means of V vectors of channels; `many`: rows add up as doubles.
 template <int V, class T> [[gnu::always_inline]] inline void average_vectors(const PoolWindows& w, int64_t a, int64_t b,
@@ -90,8 +90,8 @@ template <int V, class T> [[gnu::always_inline]] inline void average_vectors(con
   alignas(64) double total[V * L] = {};
   each_tap(
       w, a, b, c,
-      [&](int64_t place) __attribute__((always_inline)) {
-        load_channels<V>(x + place * w.channels, v);
+      [&](int64_t position) __attribute__((always_inline)) {
+        load_channels<V>(x + position * w.channels, v);
 #pragma GCC unroll 8
         for (int k = 0; k < V; ++k) sum[k] += v[k];
       },
@@ -114,9 +114,9 @@ template <int V, class T> [[gnu::always_inline]] inline void average_vectors(con
 
 }  // namespace
 
-template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places, const T* x) {
+template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* indices, const T* x) {
   using C = compute_t<T>;
-  using P = Place<T>;
+  using P = Position<T>;
   each_row(w, [&](int64_t p, int64_t a, int64_t b) {
     const T* from = x + p * w.in_plane() * w.channels;
     for (int64_t c = 0; c < w.out[2]; ++c) {
@@ -126,19 +126,19 @@ template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places
       const bool beyond = (w.out[2] - c) * w.channels >= kLanes<C> && reads_beyond<C>(w, p, a, b, c);
       int64_t c0 = each_strip<T>(w.channels, beyond, [&](int64_t at, auto vectors) __attribute__((always_inline)) {
         max_vectors<vectors.value>(w, a, b, c, begin, from + at, y + out * w.channels + at,
-                                   places ? places + out * w.channels + at : nullptr);
+                                   indices ? indices + out * w.channels + at : nullptr);
       });
       for (; c0 < w.channels; c0 += kChannels) {
         const int64_t n = std::min(kChannels, w.channels - c0);
-        alignas(64) C best[kChannels], room[kChannels];
+        alignas(64) C best[kChannels], buffer[kChannels];
         alignas(64) P at[kChannels];
-        const C* head = as_computed(from + begin * w.channels + c0, n, room);
+        const C* head = as_computed(from + begin * w.channels + c0, n, buffer);
         for (int64_t j = 0; j < n; ++j) best[j] = head[j], at[j] = static_cast<P>(begin);
         each_tap(
             w, a, b, c,
-            [&](int64_t place) {
-              const C* v = as_computed(from + place * w.channels + c0, n, room);
-              const P here = static_cast<P>(place);
+            [&](int64_t position) {
+              const C* v = as_computed(from + position * w.channels + c0, n, buffer);
+              const P here = static_cast<P>(position);
 #pragma GCC ivdep
               for (int64_t j = 0; j < n; ++j) {
                 // The first maximum; a NaN is larger than everything.
@@ -149,7 +149,7 @@ template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places
             },
             [] {});
         write_back(best, n, y + out * w.channels + c0);
-        for (int64_t j = 0; places && j < n; ++j) places[out * w.channels + c0 + j] = at[j];
+        for (int64_t j = 0; indices && j < n; ++j) indices[out * w.channels + c0 + j] = at[j];
       }
     }
   });
@@ -170,12 +170,12 @@ template <class T> void average_channels(const PoolWindows& w, T* y, const T* x)
       });
       for (; c0 < w.channels; c0 += kChannels) {
         const int64_t n = std::min(kChannels, w.channels - c0);
-        alignas(64) C sum[kChannels] = {}, room[kChannels];
+        alignas(64) C sum[kChannels] = {}, buffer[kChannels];
         alignas(64) Total total[kChannels] = {};
         each_tap(
             w, a, b, c,
-            [&](int64_t place) {
-              const C* v = as_computed(from + place * w.channels + c0, n, room);
+            [&](int64_t position) {
+              const C* v = as_computed(from + position * w.channels + c0, n, buffer);
               for (int64_t j = 0; j < n; ++j) sum[j] += v[j];
             },
             [&] {

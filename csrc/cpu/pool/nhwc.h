@@ -9,19 +9,19 @@
 namespace rl::RL_ISA {
 namespace {
 
-inline constexpr int64_t kChannels = 64;  // of one turn through a window
+inline constexpr int64_t kChannels = 64;  // of one pass through a window
 
-// n numbers in their computing type: in place, or copied into `room`.
+// n elements in their computing type: in place, or copied into `buffer`.
 template <class T>
-[[gnu::always_inline]] inline const compute_t<T>* as_computed(const T* p, int64_t n, compute_t<T>* room) {
+[[gnu::always_inline]] inline const compute_t<T>* as_computed(const T* p, int64_t n, compute_t<T>* buffer) {
   if constexpr (std::is_same_v<T, compute_t<T>>) {
     return p;
   } else if constexpr (is_half_v<T>) {
-    widen(p, room, n);
-    return room;
+    widen(p, buffer, n);
+    return buffer;
   } else {
-    for (int64_t i = 0; i < n; ++i) room[i] = static_cast<compute_t<T>>(p[i]);
-    return room;
+    for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<compute_t<T>>(p[i]);
+    return buffer;
   }
 }
 template <class T> [[gnu::always_inline]] inline void write_back(const compute_t<T>* from, int64_t n, T* to) {
@@ -30,7 +30,7 @@ template <class T> [[gnu::always_inline]] inline void write_back(const compute_t
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// f(place) for the places of output (a, b, c), row by row; row() after each.
+// f(position) for the positions of output (a, b, c), row by row; row() after each.
 template <class F, class R>
 [[gnu::always_inline]] inline void each_tap(const PoolWindows& w, int64_t a, int64_t b, int64_t c, F&& f, R&& row) {
   for (int64_t i = w.start[0][a]; i < w.end[0][a]; i += w.dilation[0])

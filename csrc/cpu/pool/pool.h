@@ -10,12 +10,12 @@
 namespace rl::RL_ISA {
 
 // See backend/pool.h.
-void max_windows(const PoolWindows& w, const View& y, const View* places, const View& x);
+void max_windows(const PoolWindows& w, const View& y, const View* indices, const View& x);
 void average_windows(const PoolWindows& w, const View& y, const View& x);
 void average_windows_grad(const PoolWindows& w, const View& dx, const View& dy);
 
-// Where the numbers of a place, one per channel, are neighbours: of floating types.
-template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* places, const T* x);
+// Where the elements of a position, one per channel, are neighbours: of floating types.
+template <class T> void max_channels(const PoolWindows& w, T* y, int64_t* indices, const T* x);
 template <class T> void average_channels(const PoolWindows& w, T* y, const T* x);
 template <class T> void average_grad_channels(const PoolWindows& w, T* dx, const T* dy);
 

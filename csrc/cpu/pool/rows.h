@@ -12,7 +12,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Outputs [first, end) whose windows have the full size, begin `step` apart, and the place of output 0's window.
+// Outputs [first, end) whose windows have the full size, begin with stride `step`, and the position of output 0's
+// window.
 struct EvenRun {
   int64_t first = 0, end = 0, begin = 0;
 };
@@ -42,11 +43,11 @@ inline WindowSize window_size(const PoolWindows& w, int d) {
   return s;
 }
 
-template <class T> using PlaceOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+template <class T> using IndexOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
 // The elements first, first + 2, ... of two neighbouring vectors.
 template <int first, class T> RL_INLINE Vec<T> every_second(const Vec<T>& a, const Vec<T>& b) {
-  Vec<PlaceOf<T>> lanes;
+  Vec<IndexOf<T>> lanes;
   for (int j = 0; j < kLanes<T>; ++j) lanes[j] = 2 * j + first;
   return __builtin_shuffle(a, b, lanes);
 }
@@ -56,18 +57,18 @@ template <int KH, int KW, int S, class T>
 void max_row_rest(const T* x, int64_t width, int64_t base, int64_t c, int64_t n, T* y, int64_t* at) {
   for (; c < n; ++c) {
     T best = x[c * S];
-    int64_t place = 0;
+    int64_t position = 0;
     for (int i = 0; i < KH; ++i)
       for (int k = 0; k < KW; ++k) {
         T v = x[i * width + c * S + k];
-        if (!(v <= best) && best == best) best = v, place = i * width + k;
+        if (!(v <= best) && best == best) best = v, position = i * width + k;
       }
     y[c] = best;
-    if (at) at[c] = base + c * S + place;
+    if (at) at[c] = base + c * S + position;
   }
 }
-// y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; places are
-// counted from `base` at x, and not wanted where `at` is null. Nothing is read from `end` on.
+// y[c] and at[c] = the first maximum (NaN wins) of KH rows, KW columns at x + c * S, `width` between rows; positions
+// are counted from `base` at x, and not wanted where `at` is null. Nothing is read from `end` on.
 template <int KH, int KW, int S, class T>
 void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T* y, int64_t* at) {
   constexpr int L = kLanes<T>;
@@ -79,7 +80,7 @@ void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T
   int64_t c = 0, last = whole ? n : n - 1;
   while (c + L <= last) {
     Vec<T> best{};
-    Vec<PlaceOf<T>> place{};
+    Vec<IndexOf<T>> position{};
 #pragma GCC unroll 3
     for (int i = 0; i < KH; ++i) {
       const T* row = x + i * width + c * S;
@@ -101,12 +102,12 @@ void max_row(const T* x, const T* end, int64_t width, int64_t base, int64_t n, T
         }
         auto better = ~(taps[k] <= best) & (best == best);
         best = better ? taps[k] : best;
-        place = better ? Vec<PlaceOf<T>>{} + static_cast<PlaceOf<T>>(i * KW + k) : place;
+        position = better ? Vec<IndexOf<T>>{} + static_cast<IndexOf<T>>(i * KW + k) : position;
       }
     }
     store_vec(y + c, best);
     if (at)
-      for (int j = 0; j < L; ++j) at[c + j] = base + (c + j) * S + offsets[place[j]];
+      for (int j = 0; j < L; ++j) at[c + j] = base + (c + j) * S + offsets[position[j]];
     if (c + L < last && c + 2 * L > last && whole) c = last - L;  // the last vector overlaps the one before
     else c += L;
   }
@@ -127,7 +128,7 @@ void sum_row(const T* __restrict x, int64_t width, int64_t n, T by, T* __restric
 
 template <class T> using MaxRow = void (*)(const T*, const T*, int64_t, int64_t, int64_t, T*, int64_t*);
 template <class T> using SumRow = void (*)(const T*, int64_t, int64_t, T, T*);
-// Which loop serves windows of this height, width and step along the width; null for none.
+// Which loop handles windows of this height, width and step along the width; null for none.
 template <class T> MaxRow<T> max_row_of(int64_t kh, int64_t kw, int64_t step) {
   if (kh == 2 && kw == 2 && step == 2) return max_row<2, 2, 2, T>;
   if (kh == 3 && kw == 3 && step == 2) return max_row<3, 3, 2, T>;
@@ -159,7 +160,7 @@ template <class Loop> struct EvenWindows {
     if (w.in[0] == 1 && w.out[0] == 1 && w.dilation[1] == 1 && w.dilation[2] == 1)
       loop = find(rows.size, row.size, row.step);
   }
-  // Whether `loop` serves output row b: its windows have the full height.
+  // Whether `loop` handles output row b: its windows have the full height.
   bool full(const PoolWindows& w, int64_t b) const { return loop && w.end[1][b] - w.start[1][b] == height; }
   // Whether there are vectors of outputs that lie near each other.
   bool many(int64_t lanes) const { return step > 0 && step <= 8 && columns.end - columns.first >= lanes; }

@@ -1,6 +1,6 @@
 // Windows of any size along rows, evenly spaced: a vector of neighbouring outputs takes one element of its windows
-// after the other. Where outputs lie more than one place apart, each row is first dealt out: every step-th element
-// together.
+// after the other. Where outputs are more than one position from each other, each row is first dealt out: every step-th
+// element together.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -22,16 +22,16 @@ template <class T> class Taps {
   int64_t count() const { return run_.end - run_.first; }
   // Of row (a, b) of the plane at x.
   void seek(int64_t a, int64_t b, const T* x) {
-    at_.clear(), place_.clear();
+    at_.clear(), index_.clear();
     const int64_t begin = run_.begin + run_.first * step_, reach = w_.end[2][run_.first] - w_.start[2][run_.first] - 1;
     const int64_t jump = w_.dilation[2];
-    // The elements of a row that its windows have at each place within a step.
+    // The elements of a row that its windows have at each position within a step.
     auto dealt = [&](int64_t q) { return count() + (reach - q) / step_; };
-    int64_t rows = 0, room = 0;
+    int64_t rows = 0, capacity = 0;
     for (int64_t i = w_.start[0][a]; i < w_.end[0][a]; i += w_.dilation[0])
       for (int64_t j = w_.start[1][b]; j < w_.end[1][b]; j += w_.dilation[1]) ++rows;
-    for (int64_t q = 0; q < step_ && q <= reach; ++q) room += dealt(q);
-    if (step_ > 1 && rows * room > held_) memory_.reset(held_ = rows * room);
+    for (int64_t q = 0; q < step_ && q <= reach; ++q) capacity += dealt(q);
+    if (step_ > 1 && rows * capacity > held_) memory_.reset(held_ = rows * capacity);
     T* free = memory_.get();
     for (int64_t i = w_.start[0][a]; i < w_.end[0][a]; i += w_.dilation[0])
       for (int64_t j = w_.start[1][b]; j < w_.end[1][b]; j += w_.dilation[1]) {
@@ -47,7 +47,7 @@ template <class T> class Taps {
         }
         for (int64_t k = 0; k <= reach; k += jump) {
           at_.push_back(step_ == 1 ? x + first + k : starts_[k % step_] + k / step_);
-          place_.push_back(first + k);
+          index_.push_back(first + k);
         }
       }
   }
@@ -63,22 +63,22 @@ template <class T> class Taps {
       for (int64_t j = 0; j < n; ++j) y[c + j] = sum[j] / by;
     }
   }
-  // The first maxima (NaN wins), and their places unless `places` is null. At least a vector's lanes of outputs.
-  void maxima(T* y, int64_t* places) const {
+  // The first maxima (NaN wins), and their positions unless `positions` is null. At least a vector's lanes of outputs.
+  void maxima(T* y, int64_t* indices) const {
     constexpr int L = kLanes<T>;
     for (int64_t c = 0; c < count(); c += L) {
       c = std::min(c, count() - L);  // the last vector overlaps the one before
       Vec<T> best = load_vec(at_[0] + c);
-      Vec<PlaceOf<T>> which{};
+      Vec<IndexOf<T>> which{};
       for (int64_t q = 1; q < at_.size(); ++q) {
         const Vec<T> v = load_vec(at_[q] + c);
         const auto better = ~(v <= best) & (best == best);
         best = better ? v : best;
-        which = better ? Vec<PlaceOf<T>>{} + static_cast<PlaceOf<T>>(q) : which;
+        which = better ? Vec<IndexOf<T>>{} + static_cast<IndexOf<T>>(q) : which;
       }
       store_vec(y + c, best);
-      if (places)
-        for (int j = 0; j < L; ++j) places[c + j] = place_[which[j]] + (c + j) * step_;
+      if (indices)
+        for (int j = 0; j < L; ++j) indices[c + j] = index_[which[j]] + (c + j) * step_;
     }
   }
 
@@ -89,7 +89,7 @@ template <class T> class Taps {
   Scratch<T> memory_;
   SmallVector<const T*, 8> starts_;
   SmallVector<const T*, 32> at_;
-  SmallVector<int64_t, 32> place_;  // of the first output's elements, in the plane
+  SmallVector<int64_t, 32> index_;  // of the first output's elements, in the plane
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kBlock = 1024;        // draws at a time; 4 or 8 KB on the stack
-constexpr int64_t kChunk = 1 << 16;     // numbers drawn before threads transform them
+constexpr int64_t kChunk = 1 << 16;     // elements drawn before threads transform them
 constexpr int64_t kCostlyGrain = 2048;  // of elements that take a logarithm or the like
 
 // f(type_tag<T>) for the floating types; other types have been refused by the op.
@@ -38,7 +38,7 @@ template <class T, class V> inline T to_element(V value) {
 
 // Not inlined: many kernels call them, and a call is little beside 1024 draws.
 [[gnu::noinline]] void draw(Generator& generator, uint32_t* out, int64_t n) { mersenne_draw(generator.engine, out, n); }
-// 64-bit numbers: the first draw is the high half.
+// 64-bit elements: the first draw is the high half.
 [[gnu::noinline]] void draw(Generator& generator, uint64_t* out, int64_t n) {
   mersenne_draw(generator.engine, reinterpret_cast<MersenneWord*>(out), 2 * n);
   if constexpr (std::endian::native == std::endian::little)
@@ -63,7 +63,7 @@ inline double unit_double(uint64_t bits) {
 }
 inline float unit_float(uint32_t bits) { return static_cast<float>(static_cast<int32_t>(bits & 0xffffffu)) * 0x1p-24f; }
 
-// out[i] = f(uniform double in [0, 1)), for costly f: numbers are drawn in order, then transformed by all threads.
+// out[i] = f(uniform double in [0, 1)), for costly f: uniforms are drawn in order, then transformed by all threads.
 template <class T, class F> void fill_from_uniform(const View& out, Generator& generator, F f) {
   cpu::fill_in_order(out, [&](void* memory, int64_t n) {
     T* data = static_cast<T*>(memory);
@@ -143,7 +143,7 @@ template <class T> void normal_blocks(T* data, int64_t n, double mean, double st
   for (int i = 0; i < 16; ++i) data[n - 16 + i] = T(last[i]);
 }
 
-// Fewer than 16 numbers of a type narrower than double: pairs as Generator::normal makes them, side by side. Their
+// Fewer than 16 values of a type narrower than double: pairs as Generator::normal makes them, side by side. Their
 // logarithms and sines differ from the C library's in the last bits of a double, which rounding drops. A number that
 // the generator keeps for the next call is always its own.
 void few_normals(double* data, int64_t n, double mean, double std, Generator& generator) {

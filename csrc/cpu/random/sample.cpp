@@ -46,7 +46,7 @@ template <class T, class P> void bernoulli_pair(const View& out, const View& p, 
   });
 }
 
-// Poisson, rate < 10: how many uniform numbers can be multiplied before the product falls below exp(-rate) (Knuth).
+// Poisson, rate < 10: how many uniforms can be multiplied before the product falls below exp(-rate) (Knuth).
 double poisson_by_products(double rate, Generator& generator) {
   double bound = std::exp(-rate), product = 1.0, count = 0;
   while (true) {
@@ -198,7 +198,7 @@ void bernoulli_each(const View& out, const View& p, Generator& generator) {
 }
 
 void permutation(const View& out, Generator& generator, FunctionRef<void(int32_t*, int64_t, int64_t)> draw_below) {
-  // Below this size a number takes one draw, from it on two, and the shuffle runs the other way.
+  // Below this size a number takes one draw, from it on two, and the shuffle runs in the other direction.
   constexpr int64_t kFewElements = std::numeric_limits<uint32_t>::max() / 20;
   constexpr int64_t kDraws = 1024, kFilled = 1 << 16;
   visit_dtype(out.dtype, [&](auto tag) {

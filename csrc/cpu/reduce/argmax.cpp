@@ -1,4 +1,4 @@
-// Extrema and the place where they stand first. NaN is larger than all and smaller than all.
+// Extrema and the index where they come first. NaN is larger than all and smaller than all.
 #include "cpu/isa.h"
 #include "cpu/reduce/kernels.h"
 #include "cpu/reduce/ops.h"
@@ -6,7 +6,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-template <class C> struct Place {
+template <class C> struct Position {
   C value;
   int64_t index;
 };
@@ -17,12 +17,12 @@ template <bool largest, class C> [[gnu::always_inline]] inline bool better(C a, 
   else return further;
 }
 
-// Elements [r0, r1) of a row: the extremum block by block, then its place inside the block that had it.
+// Elements [r0, r1) of a row: the extremum block by block, then its index inside the block that had it.
 template <bool largest, class C>
-Place<C> place_in_row(const Source<C>& in, int64_t offset, int64_t stride, int64_t r0, int64_t r1) {
+Position<C> index_in_row(const Source<C>& in, int64_t offset, int64_t stride, int64_t r0, int64_t r1) {
   using Op = std::conditional_t<largest, MaxOp<C>, MinOp<C>>;
   RunBuffer<C> buffer;
-  Place<C> best{};
+  Position<C> best{};
   int64_t block = -1;
   for (int64_t r = r0; r < r1; r += kBlock) {
     int64_t n = std::min(kBlock, r1 - r);
@@ -44,16 +44,16 @@ Place<C> place_in_row(const Source<C>& in, int64_t offset, int64_t stride, int64
   return best;
 }
 
-// n rows side by side, `step` apart. Places are counted from r0 in 32 bits, to be of a float's width.
-template <bool largest, class C> void place_in_columns(const Source<C>& in, int64_t offset, int64_t n, int64_t step,
-                                                       int64_t apart, int64_t r0, int64_t r1, Place<C>* out) {
+// n rows side by side, with stride `step`. Indices are counted from r0 in 32 bits, to be of a float's width.
+template <bool largest, class C> void index_in_columns(const Source<C>& in, int64_t offset, int64_t n, int64_t step,
+                                                       int64_t row_stride, int64_t r0, int64_t r1, Position<C>* out) {
   alignas(64) C value[kWidth];
   alignas(64) int32_t index[kWidth];
   RunBuffer<C> buffer;
   for (int64_t from = r0; from < r1; from += INT32_MAX) {
     int64_t to = std::min<int64_t>(r1, from + INT32_MAX);
     for (int64_t r = from; r < to; ++r) {
-      const C* __restrict x = in.run(offset + r * apart, step, n, buffer.get());
+      const C* __restrict x = in.run(offset + r * row_stride, step, n, buffer.get());
       if (r == from) {
         for (int64_t j = 0; j < n; ++j) value[j] = x[j], index[j] = 0;
         continue;
@@ -73,51 +73,52 @@ template <bool largest, class C> void place_in_columns(const Source<C>& in, int6
 
 // Narrow rows that follow each other: as many as fill registers run as one. Of equal ones the first counts.
 template <bool largest, class C>
-void place_in_narrow(const Source<C>& in, int64_t offset, int64_t n, int64_t r0, int64_t r1, Place<C>* out) {
+void index_in_narrow(const Source<C>& in, int64_t offset, int64_t n, int64_t r0, int64_t r1, Position<C>* out) {
   const int64_t group = rows_in_group(n), wide = group * n, groups = (r1 - r0) / group, start = r0 + groups * group;
-  Place<C> all[kWidth];
-  place_in_columns<largest>(in, offset + r0 * n, wide, 1, wide, 0, groups, all);
+  Position<C> all[kWidth];
+  index_in_columns<largest>(in, offset + r0 * n, wide, 1, wide, 0, groups, all);
   for (int64_t j = 0; j < n; ++j) {
-    Place<C> best{};
+    Position<C> best{};
     for (int64_t g = 0; g < group; ++g) {
-      const Place<C> here{all[g * n + j].value, r0 + all[g * n + j].index * group + g};
+      const Position<C> here{all[g * n + j].value, r0 + all[g * n + j].index * group + g};
       const bool behind = better<largest>(best.value, here.value);
       if (g == 0 || better<largest>(here.value, best.value) || (!behind && here.index < best.index)) best = here;
     }
     out[j] = best;
   }
   if (start == r1) return;
-  place_in_columns<largest>(in, offset, n, 1, n, start, r1, all);
+  index_in_columns<largest>(in, offset, n, 1, n, start, r1, all);
   for (int64_t j = 0; j < n; ++j)
     if (better<largest>(all[j].value, out[j].value)) out[j] = all[j];
 }
 
-// Lines of a few rows (see ReducePlan::short_lines), as reduce_lines takes them: values and places of `lines` * n.
-template <bool largest, class C, class I> void place_in_lines(const C* p, int64_t lines, int64_t safe, int64_t line,
-                                                              int64_t n, int64_t rows, int64_t apart, C* values,
-                                                              I* places) {
+// Lines of a few rows (see ReducePlan::short_lines), as reduce_lines takes them: values and indices of `lines` * n.
+template <bool largest, class C, class I> void index_in_groups(const C* p, int64_t lines, int64_t safe, int64_t line,
+                                                               int64_t n, int64_t rows, int64_t row_stride, C* values,
+                                                               I* positions) {
   constexpr int64_t L = kLanes<C>;
   int64_t l = 0;
-  for (; l < (n >= L ? lines : safe); ++l, p += line, values += n, places += n)
+  for (; l < (n >= L ? lines : safe); ++l, p += line, values += n, positions += n)
     line_registers<L>(n, [&](int64_t j) __attribute__((always_inline)) {
       const C* x = p + j;
       Vec<C> best = load_vec(x);
-      Vec<I> place = {};
+      Vec<I> index = {};
       for (int64_t r = 1; r < rows; ++r) {
-        const Vec<C> here = load_vec(x += apart);
+        const Vec<C> here = load_vec(x += row_stride);
         auto take = largest ? here > best : here < best;
         if constexpr (is_real_float<C>) take |= (here != here) & (best == best);
         best = take ? here : best;
-        place = take ? Vec<I>{} + static_cast<I>(r) : place;
+        index = take ? Vec<I>{} + static_cast<I>(r) : index;
       }
       store_vec(values + j, best);
-      store_vec(places + j, place);
+      store_vec(positions + j, index);
     });
-  for (; l < lines; ++l, p += line, values += n, places += n)
+  for (; l < lines; ++l, p += line, values += n, positions += n)
     for (int64_t j = 0; j < n; ++j) {
-      values[j] = p[j], places[j] = 0;
+      values[j] = p[j], positions[j] = 0;
       for (int64_t r = 1; r < rows; ++r)
-        if (better<largest>(p[r * apart + j], values[j])) values[j] = p[r * apart + j], places[j] = static_cast<I>(r);
+        if (better<largest>(p[r * row_stride + j], values[j]))
+          values[j] = p[r * row_stride + j], positions[j] = static_cast<I>(r);
     }
 }
 
@@ -126,11 +127,11 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
   ReducePlan plan(indices, in, values);
   if (plan.outputs == 0) return;
   int64_t stride = plan.rin[0];
-  auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Place<C>* out) {
-    if (plan.narrow_rows(u.n, r1 - r0)) return place_in_narrow<largest>(source, u.in, u.n, r0, r1, out);
-    if (plan.columns) return place_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
-    auto rows = [&](const Source<C>& from, int64_t offset, int64_t count, Place<C>* to) {
-      for (int64_t j = 0; j < count; ++j) to[j] = place_in_row<largest>(from, offset + j * plan.kin[0], stride, r0, r1);
+  auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Position<C>* out) {
+    if (plan.narrow_rows(u.n, r1 - r0)) return index_in_narrow<largest>(source, u.in, u.n, r0, r1, out);
+    if (plan.columns) return index_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
+    auto rows = [&](const Source<C>& from, int64_t offset, int64_t count, Position<C>* to) {
+      for (int64_t j = 0; j < count; ++j) to[j] = index_in_row<largest>(from, offset + j * plan.kin[0], stride, r0, r1);
     };
     if (each_buffered(source, plan, u, r1 - r0, [&](const Source<C>& buffered, int64_t first, int64_t count) {
           rows(buffered, 0, count, out + first);
@@ -138,15 +139,15 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
       return;
     rows(source, u.in, u.n, out);
   };
-  auto store = [&](const ReducePlan::Unit& u, const Place<C>* places) {
+  auto store = [&](const ReducePlan::Unit& u, const Position<C>* positions) {
     int64_t* o = indices.as<int64_t>() + u.out;
-    for (int64_t j = 0; j < u.n; ++j) o[j * plan.kout[0]] = places[j].index;
+    for (int64_t j = 0; j < u.n; ++j) o[j * plan.kout[0]] = positions[j].index;
     if (!values) return;
     visit_compute(values->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (!is_complex_v<T>) {
         T* v = values->as<T>() + u.out2;
-        for (int64_t j = 0; j < u.n; ++j) v[j * plan.kout2[0]] = static_cast<T>(places[j].value);
+        for (int64_t j = 0; j < u.n; ++j) v[j * plan.kout2[0]] = static_cast<T>(positions[j].value);
       }
     });
   };
@@ -166,12 +167,12 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
       return cut.each(kLanes<C>, [&](int64_t from, int64_t to, int64_t lines, int64_t n, int64_t safe) {
         using I = std::conditional_t<sizeof(C) == 4, int32_t, int64_t>;
         alignas(64) C value[kWidth];
-        alignas(64) I place[kWidth];
+        alignas(64) I index[kWidth];
         RunBuffer<C> buffer;
         const C* p = direct ? source.at(from) : source.run(from, 1, cut.span(lines, n, stride), buffer.get());
-        place_in_lines<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, place);
+        index_in_groups<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, index);
         int64_t* o = indices.as<int64_t>() + to;
-        for (int64_t j = 0; j < lines * n; ++j) o[j] = place[j];
+        for (int64_t j = 0; j < lines * n; ++j) o[j] = index[j];
         if (values) store_values(value, lines * n, to);
       });
   }
@@ -179,17 +180,17 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
   if (chunks == 1) {
     int64_t work = std::max<int64_t>(1, plan.outputs * plan.count / units);
     parallel_for(0, units, std::max<int64_t>(1, kPieceWork / work), [&](int64_t first, int64_t last) {
-      Place<C> places[kWidth];
+      Position<C> positions[kWidth];
       for (int64_t i = first; i < last; ++i) {
         ReducePlan::Unit u = plan.unit(i);
-        part(u, 0, plan.count, places);
-        store(u, places);
+        part(u, 0, plan.count, positions);
+        store(u, positions);
       }
     });
     return;
   }
   int64_t width = std::min(plan.width, plan.ksize[0]);
-  auto parts = std::make_unique_for_overwrite<Place<C>[]>(static_cast<size_t>(units * chunks * width));
+  auto parts = std::make_unique_for_overwrite<Position<C>[]>(static_cast<size_t>(units * chunks * width));
   parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       int64_t chunk = i % chunks;
@@ -199,7 +200,7 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
   });
   for (int64_t i = 0; i < units; ++i) {
     ReducePlan::Unit u = plan.unit(i);
-    Place<C>* base = parts.get() + i * chunks * width;
+    Position<C>* base = parts.get() + i * chunks * width;
     for (int64_t c = 1; c < chunks; ++c)
       for (int64_t j = 0; j < u.n; ++j)
         if (better<largest>(base[c * width + j].value, base[j].value)) base[j] = base[c * width + j];

@@ -18,9 +18,9 @@ template <class T> static Vec<T> merged_pairs(const T* p, int64_t n, const auto&
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k) side[k] = merge(side[k], load_vec(p + i + k * L));
 #pragma GCC unroll 8
-    for (int apart = 1; apart < K; apart *= 2)
+    for (int gap = 1; gap < K; gap *= 2)
 #pragma GCC unroll 8
-      for (int k = 0; k < K; k += 2 * apart) side[k] = merge(side[k], side[k + apart]);
+      for (int k = 0; k < K; k += 2 * gap) side[k] = merge(side[k], side[k + gap]);
     r = side[0];
   }
   for (; i + L <= n; i += L) r = merge(r, load_vec(p + i));
@@ -70,10 +70,10 @@ std::complex<T> reduce_block(const ProdOp<std::complex<T>>& op, const std::compl
               [](const Vec<T>& a, const Vec<T>& b) { return times_pairs<T>(a, b); }, ones_before));
 }
 
-// Rows of n numbers, as many at once as a register has pairs where they are short, each in the order of reduce_block;
+// Rows of n elements, as many at once as a register has pairs where they are short, each in the order of reduce_block;
 // false where they are longer or shorter than that suits.
-template <class T> bool short_pair_rows(const SumOp<std::complex<T>>& op, const std::complex<T>* from, int64_t apart,
-                                        int64_t rows, int64_t n, std::complex<T>* acc) {
+template <class T> bool short_pair_rows(const SumOp<std::complex<T>>& op, const std::complex<T>* from,
+                                        int64_t row_stride, int64_t rows, int64_t n, std::complex<T>* acc) {
   constexpr int L = kLanes<T>, R = L / 2;
   constexpr int64_t kLong = 64;
   if (n < R || n >= kLong) return false;
@@ -82,7 +82,7 @@ template <class T> bool short_pair_rows(const SumOp<std::complex<T>>& op, const 
     Vec<T> sums[R];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const T* p = reinterpret_cast<const T*>(from + (j + r) * apart);
+      const T* p = reinterpret_cast<const T*>(from + (j + r) * row_stride);
       sums[r] = load_vec(p);
       int64_t i = L;
       for (; i + L <= 2 * n; i += L) sums[r] += load_vec(p + i);
@@ -90,7 +90,7 @@ template <class T> bool short_pair_rows(const SumOp<std::complex<T>>& op, const 
     }
     store_vec(reinterpret_cast<T*>(acc + j), merge_lanes<L / 2, SumOp<T>, T, 2>(SumOp<T>{}, sums));
   }
-  for (; j < rows; ++j) acc[j] = reduce_block(op, from + j * apart, n);
+  for (; j < rows; ++j) acc[j] = reduce_block(op, from + j * row_stride, n);
   return true;
 }
 

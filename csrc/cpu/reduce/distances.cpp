@@ -1,4 +1,4 @@
-// Distances between the rows of two matrices. The second one is turned first, so that the loop over its rows is
+// Distances between the rows of two matrices. The second one is transposed first, so that the loop over its rows is
 // vectors.
 #include "backend/distances.h"
 
@@ -34,7 +34,7 @@ template <Kind kKind, class T> RL_INLINE T finished(T sum, T p) {
 
 template <class T> inline constexpr int64_t kSide = 128 / sizeof(T);  // distances that run side by side
 
-// out[0 .. n) = the distances of row a (m numbers) from the first W columns of b, whose rows lie `step` apart.
+// out[0 .. n) = the distances of row a (m elements) from the first W columns of b, whose rows have stride `step`.
 template <int64_t W, Kind kKind, class T> [[gnu::always_inline]] inline void some_distances(const T* a, const T* b,
                                                                                             int64_t step, int64_t m,
                                                                                             int64_t n, T p, T* out) {
@@ -70,7 +70,7 @@ template <Kind kKind, class V, class O, class T> RL_INLINE void join(V& sum, O& 
   else
     for (int64_t l = 0; l < kLanes<T>; ++l) sum[l] += exp(p * log(size[l]));
 }
-// out[i * n + j] = the distances of `rows` rows of a, m numbers each, from n columns of b, which are as many as a
+// out[i * n + j] = the distances of `rows` rows of a, m elements each, from n columns of b, which are as many as a
 // vector has lanes, with zeros behind them. A vector of them is written as a whole, and what is too much by the next
 // row.
 template <Kind kKind, class T>
@@ -92,7 +92,7 @@ void distances_of_few(const T* a, int64_t rows, const T* b, int64_t m, int64_t n
   }
 }
 
-// The distance of two rows of m numbers, along them: for a few rows, which would not fill registers side by side.
+// The distance of two rows of m elements, along them: for a few rows, which would not fill registers side by side.
 template <Kind kKind, class T> T distance_along(const T* a, const T* b, int64_t m, T p) {
   constexpr int64_t W = kLanes<T>;
   using V = Vec<T>;
@@ -135,7 +135,7 @@ template <Kind kKind, class T> void distances_as(const View& out, const View& a,
   const int64_t grain = std::max<int64_t>(1, 16384 / work);
   const int64_t batches = 16384 / std::max<int64_t>(1, (few ? std::max(work, 2 * (m + 8)) : work) * rows);
   parallel_for(0, batch, std::max<int64_t>(1, batches), [&](int64_t first, int64_t last) {
-    Scratch<T> turned(along ? 0 : m * step);
+    Scratch<T> transposed(along ? 0 : m * step);
     for (int64_t s = first; s < last; ++s) {
       const T *x = a.as<T>() + s * rows * m, *y = b.as<T>() + s * n * m;
       T* to = out.as<T>() + s * rows * n;
@@ -144,20 +144,21 @@ template <Kind kKind, class T> void distances_as(const View& out, const View& a,
         continue;
       }
       for (int64_t k = 0; k < m; ++k) {
-        T* row = turned.get() + k * step;
+        T* row = transposed.get() + k * step;
         for (int64_t j = 0; j < n; ++j) row[j] = y[j * m + k];
         for (int64_t j = n; j < step; ++j) row[j] = T(0);
       }
       if (few && rows <= grain) {
-        distances_of_few<kKind>(x, rows, turned.get(), m, n, p, to, out.as<T>() + last * rows * n);
+        distances_of_few<kKind>(x, rows, transposed.get(), m, n, p, to, out.as<T>() + last * rows * n);
         continue;
       }
       parallel_for(0, rows, grain, [&](int64_t i0, int64_t i1) {
-        if (few) return distances_of_few<kKind>(x + i0 * m, i1 - i0, turned.get(), m, n, p, to + i0 * n, to + i1 * n);
+        if (few)
+          return distances_of_few<kKind>(x + i0 * m, i1 - i0, transposed.get(), m, n, p, to + i0 * n, to + i1 * n);
         for (int64_t i = i0; i < i1; ++i) {
           // The upper triangle without its diagonal lies row behind row.
           const int64_t skip = upper ? i + 1 : 0;
-          distances_from<kKind>(x + i * m, turned.get() + skip, step, m, n - skip, p,
+          distances_from<kKind>(x + i * m, transposed.get() + skip, step, m, n - skip, p,
                                 upper ? out.as<T>() + i * n - i * (i + 1) / 2 : to + i * n);
         }
       });
@@ -191,8 +192,8 @@ template <Kind kKind, class T>
     else sum[k] += sign * (abs_(d) == y ? T(1) : T(0)) * factor;  // all of it to each that reaches the largest
   }
 }
-template <Kind kKind, class T>
-void gradient_of(const View& da, const View& a, const View& b, const View& y, const View& dy, bool turned, bool upper) {
+template <Kind kKind, class T> void gradient_of(const View& da, const View& a, const View& b, const View& y,
+                                                const View& dy, bool transposed, bool upper) {
   constexpr int64_t kSome = 64;  // rows that are summed by themselves: rounding errors grow with their number
   const int64_t rows = a.sizes[1], m = a.sizes[2], n = b.sizes[1];
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, n * (m + 8)));
@@ -208,9 +209,9 @@ void gradient_of(const View& da, const View& a, const View& b, const View& y, co
         for (int64_t j = from; j < std::min(n, from + kSome); ++j) {
           if (upper && i == j) continue;
           const int64_t low = std::min(i, j), high = std::max(i, j);
-          const int64_t at = upper    ? low * n - low * (low + 1) / 2 + high - low - 1
-                             : turned ? (s * n + j) * rows + i
-                                      : r * n + j;
+          const int64_t at = upper        ? low * n - low * (low + 1) / 2 + high - low - 1
+                             : transposed ? (s * n + j) * rows + i
+                                          : r * n + j;
           add_gradient<kKind>(x, others + j * m, m, y.as<T>()[at], dy.as<T>()[at], part.get());
         }
         for (int64_t k = 0; k < m; ++k) to[k] += part[k];
@@ -219,15 +220,15 @@ void gradient_of(const View& da, const View& a, const View& b, const View& y, co
   });
 }
 template <class T> void gradient_as(const View& da, const View& a, const View& b, const View& y, const View& dy,
-                                    double p, bool turned, bool upper) {
-  if (p == 1) gradient_of<Kind::Sum, T>(da, a, b, y, dy, turned, upper);
-  else if (p == 2) gradient_of<Kind::Squares, T>(da, a, b, y, dy, turned, upper);
-  else gradient_of<Kind::Largest, T>(da, a, b, y, dy, turned, upper);
+                                    double p, bool transposed, bool upper) {
+  if (p == 1) gradient_of<Kind::Sum, T>(da, a, b, y, dy, transposed, upper);
+  else if (p == 2) gradient_of<Kind::Squares, T>(da, a, b, y, dy, transposed, upper);
+  else gradient_of<Kind::Largest, T>(da, a, b, y, dy, transposed, upper);
 }
-void gradient(const View& da, const View& a, const View& b, const View& y, const View& dy, double p, bool turned,
+void gradient(const View& da, const View& a, const View& b, const View& y, const View& dy, double p, bool transposed,
               bool upper) {
-  if (da.dtype == DType::Float32) gradient_as<float>(da, a, b, y, dy, p, turned, upper);
-  else gradient_as<double>(da, a, b, y, dy, p, turned, upper);
+  if (da.dtype == DType::Float32) gradient_as<float>(da, a, b, y, dy, p, transposed, upper);
+  else gradient_as<double>(da, a, b, y, dy, p, transposed, upper);
 }
 
 }  // namespace

@@ -54,18 +54,18 @@ template <class A> struct MaxOp : Op<A> {
   static constexpr bool kOrders = true;
   static constexpr int64_t kRun = 16 * kBlock;
   template <class X> [[gnu::always_inline]] X map(X x) const { return x; }
-  template <class X> [[gnu::always_inline]] X merge_numbers(X a, X b) const { return a > b ? a : b; }
+  template <class X> [[gnu::always_inline]] X merge_values(X a, X b) const { return a > b ? a : b; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const {
-    X m = merge_numbers(a, b);
+    X m = merge_values(a, b);
     if constexpr (std::is_integral_v<X>) return m;
     else return a == a ? m : a;
   }
   A empty() const { return A(0); }
 };
 template <class A> struct MinOp : MaxOp<A> {
-  template <class X> [[gnu::always_inline]] X merge_numbers(X a, X b) const { return a < b ? a : b; }
+  template <class X> [[gnu::always_inline]] X merge_values(X a, X b) const { return a < b ? a : b; }
   template <class X> [[gnu::always_inline]] X merge(X a, X b) const {
-    X m = merge_numbers(a, b);
+    X m = merge_values(a, b);
     if constexpr (std::is_integral_v<X>) return m;
     else return a == a ? m : a;
   }

@@ -1,4 +1,4 @@
-// Sums of runs of numbers: eight or more partial sums side by side, blocks added in double.
+// Sums of runs of elements: eight or more partial sums side by side, blocks added in double.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -12,7 +12,7 @@ namespace {
 
 inline constexpr int kSums = 16;
 
-// The sum of the lanes, by halves.
+// The sum of the lanes, pairwise.
 template <class C> [[gnu::always_inline]] inline C fold(C* lanes) {
 #pragma GCC unroll 4
   for (int w = kSums / 2; w > 0; w /= 2)
@@ -73,11 +73,11 @@ template <class T, class F> [[gnu::always_inline]] inline void map_vectors(int64
   using C = compute_t<T>;
   constexpr int64_t kBlock = 512;
   if constexpr (std::is_same_v<T, bfloat16>) {
-    alignas(64) float room[kBlock];
+    alignas(64) float buffer[kBlock];
     for (int64_t first = 0; first < n; first += kBlock) {
       const int64_t count = n - first < kBlock ? n - first : kBlock;
-      map_vectors(count, room, [&](int64_t i, auto like) { return f(first + i, like); });
-      narrow(room, to + first, count);
+      map_vectors(count, buffer, [&](int64_t i, auto like) { return f(first + i, like); });
+      narrow(buffer, to + first, count);
     }
   } else {
     int64_t i = 0;

@@ -25,8 +25,8 @@ struct ReducePlan {
   int64_t ksize[kMaxDims], kin[kMaxDims], kout[kMaxDims], kout2[kMaxDims];
   int64_t rsize[kMaxDims], rin[kMaxDims];
 
-  // One reduced dimension, whose elements are `apart`; nothing is known of the kept ones.
-  explicit ReducePlan(int64_t apart) : reduced(1) { rin[0] = apart; }
+  // One reduced dimension, whose elements have stride `stride`; nothing is known of the kept ones.
+  explicit ReducePlan(int64_t stride) : reduced(1) { rin[0] = stride; }
   // `out2` is a second result of the same shape, or null.
   ReducePlan(const View& out, const View& in, const View* out2 = nullptr) {
     for (int i = in.ndim - 1; i >= 0; --i) {
@@ -35,12 +35,12 @@ struct ReducePlan {
       if (out.sizes[i] == 1) {
         count *= n;
         int j = reduced++;
-        for (; j > 0 && apart(rin[j - 1]) > apart(s); --j) rsize[j] = rsize[j - 1], rin[j] = rin[j - 1];
+        for (; j > 0 && reach(rin[j - 1]) > reach(s); --j) rsize[j] = rsize[j - 1], rin[j] = rin[j - 1];
         rsize[j] = n, rin[j] = s;
       } else {
         outputs *= n;
         int j = kept++;
-        for (; j > 0 && apart(kin[j - 1]) > apart(s); --j) move_kept(j, j - 1);
+        for (; j > 0 && reach(kin[j - 1]) > reach(s); --j) move_kept(j, j - 1);
         ksize[j] = n, kin[j] = s, kout[j] = out.strides[i], kout2[j] = out2 ? out2->strides[i] : 0;
       }
     }
@@ -69,13 +69,13 @@ struct ReducePlan {
     }
     if (reduced == 0) rsize[0] = 1, rin[0] = 1, reduced = 1;
     if (kept == 0) ksize[0] = 1, kin[0] = 0, kout[0] = 0, kout2[0] = 0, kept = 1;
-    columns = ksize[0] > 1 && (apart(kin[0]) < apart(rin[0]) || count < 12) && count > 0;
+    columns = ksize[0] > 1 && (reach(kin[0]) < reach(rin[0]) || count < 12) && count > 0;
     if (!columns) width = std::clamp<int64_t>(kPieceWork / std::max<int64_t>(count, 1), 1, kWidth);
   }
 
   // How far steps of a stride lead; what an expanded dimension repeats counts as furthest, so that others are walked
   // inside it.
-  static int64_t apart(int64_t stride) { return stride ? stride : INT64_MAX; }
+  static int64_t reach(int64_t stride) { return stride ? stride : INT64_MAX; }
   void move_kept(int to, int from) {
     ksize[to] = ksize[from], kin[to] = kin[from], kout[to] = kout[from], kout2[to] = kout2[from];
   }

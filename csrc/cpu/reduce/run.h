@@ -32,15 +32,15 @@ template <class Op, class V> [[gnu::always_inline]] inline V last_lanes(const Op
 }
 
 // Eight vectors side by side, then one, the last of them in part, then the lanes. An operation with kOrders compares:
-// NaN is watched for apart, so that the comparison itself is one instruction.
+// NaN is checked separately, so that the comparison itself is one instruction.
 template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(const Op& op, const C* p, int64_t n) {
   using P = typename Op::Part;
   if constexpr (Op::kVector) {
-    using E = std::conditional_t<is_half_v<C>, P, C>;  // halves are widened as they are read
+    using E = std::conditional_t<is_half_v<C>, P, C>;  // fp16 and bf16 are widened as they are read
     constexpr int L = kLanes<E>, K = 8;
     if (n >= L) {
       auto merge = [&](const auto& a, const auto& b) __attribute__((always_inline)) {
-        if constexpr (Op::kOrders) return op.merge_numbers(a, b);
+        if constexpr (Op::kOrders) return op.merge_values(a, b);
         else return op.merge(a, b);
       };
       decltype(Vec<E>{} == Vec<E>{}) odd{};
@@ -77,7 +77,7 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
       return lane[0];
     }
   }
-  if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in halves, as a block of vectors is in lanes
+  if constexpr (!Op::kVector && !std::is_integral_v<P>) {  // in two halves, as a block of vectors is in lanes
     if (n > 64) return op.merge(reduce_block(op, p, n / 2), reduce_block(op, p + n / 2, n - n / 2));
     if (n >= 8) {  // four side by side: one need not wait for the other
       P a = op.map(p[0]), b = op.map(p[1]), c = op.map(p[2]), d = op.map(p[3]);
@@ -98,9 +98,9 @@ template <class Op, class C> [[gnu::noinline]] typename Op::Acc reduce_block(con
   for (int64_t i = 1; i < n; ++i) r = op.merge(r, op.map(element(i)));
   return static_cast<typename Op::Acc>(r);
 }
-// Operations so cheap that the way of widened halves through memory would be longer.
+// Operations so cheap that widening fp16 and bf16 through memory would take longer.
 template <class Op> inline constexpr bool kWidensItself = requires { requires Op::kWidens; };
-// A block at `at`, of n elements `stride` apart; at most kBlock of them where they go through the buffer.
+// A block at `at`, of n elements with stride `stride`; at most kBlock of them where they go through the buffer.
 template <class Op, class C> [[gnu::always_inline]] inline typename Op::Acc block_at(const Op& op, const Source<C>& in,
                                                                                      int64_t at, int64_t stride,
                                                                                      int64_t n, C* buffer) {
@@ -113,7 +113,7 @@ template <class Op, class C> [[gnu::always_inline]] inline typename Op::Acc bloc
   return reduce_block(op, in.run(at, stride, n, buffer), n);
 }
 
-// `n` outputs side by side, `step` apart in the input. Sums go up three levels of at most 32 rows or results
+// `n` outputs side by side, with stride `step` in the input. Sums go up three levels of at most 32 rows or results
 // each, so that no accumulator takes many more additions than that.
 template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
                                                  int64_t step, const ReducePlan& plan, int64_t r0, int64_t r1,
@@ -150,7 +150,7 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
     }
     used[l] = 0;
   };
-  auto make_room = [&] {
+  auto reserve_ahead = [&] {
     for (int l = 0; l < kLevels && used[l] >= kFan; ++l) fold(l);
   };
   auto row = [&](int64_t at) {
@@ -161,8 +161,8 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
 #pragma GCC ivdep
     for (int64_t j = 0; j < m; ++j) acc[j] = static_cast<A>(op.map(x[j]));
   };
-  auto four_rows = [&](const auto* q, int64_t apart) {
-    const auto *x = q, *y = q + apart, *z = q + 2 * apart, *w = q + 3 * apart;
+  auto four_rows = [&](const auto* q, int64_t row_stride) {
+    const auto *x = q, *y = q + row_stride, *z = q + 2 * row_stride, *w = q + 3 * row_stride;
     A* __restrict acc = level[0];
     const int64_t m = n;
     int64_t j = 0;
@@ -187,11 +187,11 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
   };
   plan.runs(r0, r1, [&](int64_t at, int64_t rows) {
     at += offset;
-    int64_t apart = plan.rin[0], r = 0;
+    int64_t row_stride = plan.rin[0], r = 0;
     auto by_four = [&](const auto* from) {
-      for (; r + 4 <= rows; r += 4, at += 4 * apart) {
-        make_room();
-        four_rows(from + at, apart);
+      for (; r + 4 <= rows; r += 4, at += 4 * row_stride) {
+        reserve_ahead();
+        four_rows(from + at, row_stride);
       }
     };
     if (step == 1 && in.direct()) by_four(in.at(0));
@@ -199,8 +199,8 @@ template <class Op, class C> void reduce_columns(const Op& op, const Source<C>& 
       if (step == 1 && in.half == DType::BFloat16) by_four(reinterpret_cast<const bfloat16*>(in.data));
       if (step == 1 && in.half == DType::Float16) by_four(reinterpret_cast<const float16*>(in.data));
     }
-    for (; r < rows; ++r, at += apart) {
-      make_room();
+    for (; r < rows; ++r, at += row_stride) {
+      reserve_ahead();
       row(at);
     }
   });
@@ -264,25 +264,25 @@ template <int H, class Op, class C, int kUnit = 1, class V>
   }
 }
 // As many short rows as a register has lanes, each merged in the order of reduce_block.
-template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, int64_t apart, int64_t n) {
+template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, int64_t row_stride, int64_t n) {
   constexpr int L = kLanes<C>;
   auto column = [&](int64_t i) {
     Vec<C> x;
-    for (int r = 0; r < L; ++r) x[r] = p[r * apart + i];
+    for (int r = 0; r < L; ++r) x[r] = p[r * row_stride + i];
     return op.map(x);
   };
   if (n >= L) {
     Vec<C> rows[L];
     int64_t i = L;
 #pragma GCC unroll 8
-    for (int r = 0; r < L; ++r) rows[r] = op.map(load_vec(p + r * apart));
+    for (int r = 0; r < L; ++r) rows[r] = op.map(load_vec(p + r * row_stride));
     for (; i + L <= n; i += L)
 #pragma GCC unroll 8
-      for (int r = 0; r < L; ++r) rows[r] = op.merge(rows[r], op.map(load_vec(p + r * apart + i)));
+      for (int r = 0; r < L; ++r) rows[r] = op.merge(rows[r], op.map(load_vec(p + r * row_stride + i)));
     if (i < n)
 #pragma GCC unroll 8
       for (int r = 0; r < L; ++r)
-        rows[r] = op.merge(rows[r], last_lanes(op, op.map(load_vec(p + r * apart + n - L)), n - i));
+        rows[r] = op.merge(rows[r], last_lanes(op, op.map(load_vec(p + r * row_stride + n - L)), n - i));
     return merge_lanes<L / 2, Op, C>(op, rows);
   }
   Vec<C> result = column(0);
@@ -294,10 +294,10 @@ template <class Op, class C> Vec<C> reduce_short_rows(const Op& op, const C* p, 
 template <class Op, class C>
 void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n, int64_t rows, typename Op::Acc* acc) {
   using A = typename Op::Acc;
-  const int64_t group = rows_in_group(n), wide = group * n, groups = rows / group, left = rows % group;
+  const int64_t group = rows_in_group(n), width = group * n, groups = rows / group, left = rows % group;
   alignas(64) char memory[kWidth * sizeof(A)];
   A* all = reinterpret_cast<A*>(memory);
-  reduce_columns(op, in, offset, wide, 1, ReducePlan(wide), 0, groups, all);
+  reduce_columns(op, in, offset, width, 1, ReducePlan(width), 0, groups, all);
   for (int64_t some = group; some > 1;) {
     const int64_t half = some / 2;
     some -= half;
@@ -305,7 +305,7 @@ void reduce_narrow(const Op& op, const Source<C>& in, int64_t offset, int64_t n,
 #pragma GCC ivdep
     for (int64_t j = 0; j < half * n; ++j) all[j] = op.merge(all[j], from[j]);
   }
-  if (left) reduce_columns(op, in, offset + groups * wide, n, 1, ReducePlan(n), 0, left, acc);
+  if (left) reduce_columns(op, in, offset + groups * width, n, 1, ReducePlan(n), 0, left, acc);
   for (int64_t j = 0; j < n; ++j) acc[j] = left ? op.merge(all[j], acc[j]) : all[j];
 }
 
@@ -330,11 +330,12 @@ template <class Op, class C> void reduce_part(const Op& op, const Source<C>& in,
                                               typename Op::Acc* acc) {
   if constexpr (Op::kVector && std::is_same_v<typename Op::Acc, C>) {
     constexpr int L = kLanes<C>;
-    const int64_t apart = plan.kin[0], n = r1 - r0;
-    if (in.direct() && plan.reduced == 1 && plan.rin[0] == 1 && apart > 1 && n > 0 && n < 8 * L) {
+    const int64_t row_stride = plan.kin[0], n = r1 - r0;
+    if (in.direct() && plan.reduced == 1 && plan.rin[0] == 1 && row_stride > 1 && n > 0 && n < 8 * L) {
       int64_t j = 0;
-      for (; j + L <= u.n; j += L) store_vec(acc + j, reduce_short_rows(op, in.at(u.in + j * apart + r0), apart, n));
-      for (; j < u.n; ++j) acc[j] = reduce_block(op, in.at(u.in + j * apart + r0), n);
+      for (; j + L <= u.n; j += L)
+        store_vec(acc + j, reduce_short_rows(op, in.at(u.in + j * row_stride + r0), row_stride, n));
+      for (; j < u.n; ++j) acc[j] = reduce_block(op, in.at(u.in + j * row_stride + r0), n);
       return;
     }
   }
@@ -360,10 +361,10 @@ template <int64_t kStep, class F> [[gnu::always_inline]] inline void line_regist
   for (; j + kStep <= n; j += kStep) f(j);
   if (j < n) f(j ? n - kStep : 0);
 }
-// `lines` lines of n outputs, each of `rows` rows `apart`. The first `safe` lines may be read and written a register
-// beyond their end: what follows is there, and its results come later.
+// `lines` lines of n outputs, each of `rows` rows with stride `stride`. The first `safe` lines may be read and written
+// a register beyond their end: what follows is there, and its results come later.
 template <class Op, class C> void reduce_lines(const Op& op, const C* p, int64_t lines, int64_t safe, int64_t line,
-                                               int64_t n, int64_t rows, int64_t apart, typename Op::Acc* acc) {
+                                               int64_t n, int64_t rows, int64_t row_stride, typename Op::Acc* acc) {
   using A = typename Op::Acc;
   int64_t l = 0;
   if constexpr (Op::kVector && std::is_same_v<A, C>) {
@@ -371,16 +372,17 @@ template <class Op, class C> void reduce_lines(const Op& op, const C* p, int64_t
     auto one = [&](int64_t j) __attribute__((always_inline)) {
       const C* x = p + j;
       Vec<C> sum = op.map(load_vec(x));
-      for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, op.map(load_vec(x += apart)));
+      for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, op.map(load_vec(x += row_stride)));
       store_vec(acc + j, sum);
     };
-    // Two lines of memory at once: rows some pages apart drive each other from the cache before the next comes.
+    // Two lines of memory at once: rows whose stride is some pages drive each other from the cache before the next
+    // comes.
     auto four = [&](int64_t j) __attribute__((always_inline)) {
       const C* x = p + j;
       Vec<C> a = op.map(load_vec(x)), b = op.map(load_vec(x + L)), c = op.map(load_vec(x + 2 * L)),
              d = op.map(load_vec(x + 3 * L));
       for (int64_t r = 1; r < rows; ++r) {
-        x += apart;
+        x += row_stride;
         a = op.merge(a, op.map(load_vec(x))), b = op.merge(b, op.map(load_vec(x + L)));
         c = op.merge(c, op.map(load_vec(x + 2 * L))), d = op.merge(d, op.map(load_vec(x + 3 * L)));
       }
@@ -400,7 +402,7 @@ template <class Op, class C> void reduce_lines(const Op& op, const C* p, int64_t
   for (; l < lines; ++l, p += line, acc += n) {
     for (int64_t j = 0; j < n; ++j) {
       A sum = static_cast<A>(op.map(p[j]));
-      for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, static_cast<A>(op.map(p[r * apart + j])));
+      for (int64_t r = 1; r < rows; ++r) sum = op.merge(sum, static_cast<A>(op.map(p[r * row_stride + j])));
       acc[j] = sum;
     }
   }
@@ -468,7 +470,7 @@ template <class Op, class C> void reduce_run(const Op& op, const Source<C>& in, 
   }
 }
 
-// Writes n results, `stride` apart, after the last step of the operation (a mean's division, a norm's root).
+// Writes n results, with stride `stride`, after the last step of the operation (a mean's division, a norm's root).
 template <class A> using Finish = FunctionRef<void(A* acc, int64_t n, char* out, int64_t stride)>;
 
 template <class Op, class C> void reduce_into(const Op& op, const View& out, const View& in, const Source<C>& source,

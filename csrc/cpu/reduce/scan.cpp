@@ -59,7 +59,7 @@ struct Times {
   template <class A> static A empty() { return A(1); }
   template <class A> [[gnu::always_inline]] static A join(A a, A b) { return a * b; }
 };
-// log(e^a + e^b) without leaving the range of the numbers.
+// log(e^a + e^b) without leaving the range of the type.
 struct LogPlus {
   template <class A> static A empty() {
     if constexpr (is_complex_v<A>) return {-std::numeric_limits<typename A::value_type>::infinity(), 0};
@@ -134,7 +134,7 @@ template <class Op, int W, class T> void scan_few_columns(const T* x, int64_t xs
       y[j] = static_cast<T>(total[j]);
     }
 }
-// `count` short rows of N contiguous elements, xs and ys apart.
+// `count` short rows of N contiguous elements, with strides xs and ys.
 template <class Op, int N, class T> void scan_short_rows(const T* x, int64_t xs, T* y, int64_t ys, int64_t count) {
   for (int64_t r = 0; r < count; ++r) scan_row<Op>(x + r * xs, 1, y + r * ys, 1, N);
 }
@@ -190,29 +190,29 @@ template <class Op, class T> void scan_of(const View& out, const View& in, int d
   const T* x = in.as<T>();
   T* y = out.as<T>();
   int64_t cost = __is_same(Op, LogPlus) ? 20 : 1;
-  if (rows.count > 1 && rows.step[0][0] < rows.apart[0]) {
+  if (rows.count > 1 && rows.step[0][0] < rows.stride[0]) {
     int64_t width = std::min(kColumns, rows.size[0]);
     rows.each_group(kColumns, kScanWork / (n * width * cost), [&](const int64_t* at, int64_t w) {
-      scan_columns<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n, w, rows.step[0][0], rows.step[1][0]);
+      scan_columns<Op>(x + at[0], rows.stride[0], y + at[1], rows.stride[1], n, w, rows.step[0][0], rows.step[1][0]);
     });
   } else {
     if constexpr (kPlain<Op, T>)
-      if (n <= kFew && rows.apart[0] == 1 && rows.apart[1] == 1)
+      if (n <= kFew && rows.stride[0] == 1 && rows.stride[1] == 1)
         return rows.each_group(kScanWork / n, 1, [&](const int64_t* at, int64_t count) {
           visit_few(n, [&](auto length) {
             scan_short_rows<Op, length()>(x + at[0], rows.step[0][0], y + at[1], rows.step[1][0], count);
           });
         });
     rows.each(kScanWork / (n * cost),
-              [&](const int64_t* at) { scan_long_row<Op>(x + at[0], rows.apart[0], y + at[1], rows.apart[1], n); });
+              [&](const int64_t* at) { scan_long_row<Op>(x + at[0], rows.stride[0], y + at[1], rows.stride[1], n); });
   }
 }
 
-// The extremum so far, and its place, of one element after the other.
+// The extremum so far, and its index, of one element after the other.
 template <bool largest, class T> struct Extremum {
   using C = compute_t<T>;
   C best;
-  int64_t place = 0;
+  int64_t index = 0;
   bool takes(C c) const {
     bool take = largest ? c >= best : c <= best;
     if constexpr (is_floating_v<T>) take = (take & (best == best)) | (c != c);
@@ -231,15 +231,15 @@ template <bool largest, class T> void extremum_row(const T* x, T* v, int64_t* p,
       for (int64_t j = 0; j < kFilled; ++j) some |= so_far.takes(static_cast<compute_t<T>>(x[i + j]));
       if (!some) {
         for (int64_t j = 0; j < kFilled; ++j) v[i + j] = static_cast<T>(so_far.best);
-        for (int64_t j = 0; j < kFilled; ++j) p[i + j] = so_far.place;
+        for (int64_t j = 0; j < kFilled; ++j) p[i + j] = so_far.index;
         continue;
       }
     }
     for (int64_t j = i; j < i + m; ++j) {
       const auto c = static_cast<compute_t<T>>(x[j]);
-      if (so_far.takes(c)) so_far.best = c, so_far.place = j;
+      if (so_far.takes(c)) so_far.best = c, so_far.index = j;
       v[j] = static_cast<T>(so_far.best);
-      p[j] = so_far.place;
+      p[j] = so_far.index;
     }
   }
 }
@@ -254,23 +254,23 @@ template <bool largest, class T> void extremum_of(const View& values, const View
     const T* x = in.as<T>() + at[0];
     T* v = values.as<T>() + at[1];
     int64_t* p = indices.as<int64_t>() + at[2];
-    // A long row's extremum changes ever more seldom; that of a short one at any place, which no jump foresees.
+    // A long row's extremum changes ever more seldom; that of a short one at any index, which no jump foresees.
     const bool jumps = n > 48;
-    if (jumps && rows.apart[0] == 1 && rows.apart[1] == 1 && rows.apart[2] == 1)
+    if (jumps && rows.stride[0] == 1 && rows.stride[1] == 1 && rows.stride[2] == 1)
       return extremum_row<largest>(x, v, p, n);
     Extremum<largest, T> so_far{static_cast<C>(x[0])};
     for (int64_t i = 0; i < n && !stops_at(i); ++i) {
-      const C c = static_cast<C>(x[i * rows.apart[0]]);
+      const C c = static_cast<C>(x[i * rows.stride[0]]);
       const bool take = so_far.takes(c);
       if (jumps) {
-        if (take) so_far.best = c, so_far.place = i;
+        if (take) so_far.best = c, so_far.index = i;
       } else {
         so_far.best = take ? c : so_far.best;
         const int64_t mask = -static_cast<int64_t>(take);
-        so_far.place = (i & mask) | (so_far.place & ~mask);
+        so_far.index = (i & mask) | (so_far.index & ~mask);
       }
-      v[i * rows.apart[1]] = static_cast<T>(so_far.best);
-      p[i * rows.apart[2]] = so_far.place;
+      v[i * rows.stride[1]] = static_cast<T>(so_far.best);
+      p[i * rows.stride[2]] = so_far.index;
     }
   });
 }

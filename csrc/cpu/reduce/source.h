@@ -1,5 +1,5 @@
 // Where a reduction reads: elements of any type, seen as runs of the few types that reductions compute in (float,
-// double, int64, uint8 for truth, complex). Keeping the types apart from the operations keeps the code small.
+// double, int64, uint8 for truth, complex). Keeping the types separate from the operations keeps the code small.
 #pragma once
 #include "base/dtype.h"
 #include "cpu/isa.h"

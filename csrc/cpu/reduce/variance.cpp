@@ -34,13 +34,13 @@ template <class C> struct DeviationOp : SumOp<C> {
   template <class X> [[gnu::always_inline]] X map(X x) const { return x - mean; }
 };
 
-// Of n numbers with a mean that may be rounded, from the sums of their distances to it and of the squares.
+// Of n elements with a mean that may be rounded, from the sums of their distances to it and of the squares.
 inline Moments corrected(double n, double mean, double sum, double squares) {
   const double m2 = squares - sum * sum / n;
   return {n, mean + sum / n, m2 < 0 ? 0 : m2};
 }
 // In double, where a float's square is no float.
-template <class C> Moments wide_moments(const C* x, int64_t n) {
+template <class C> Moments moments_in_double(const C* x, int64_t n) {
   double mean = 0, m2 = 0;
   for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]) / static_cast<double>(n);
   for (int64_t i = 0; i < n; ++i) {
@@ -53,7 +53,7 @@ template <class C> Moments wide_moments(const C* x, int64_t n) {
 template <class C> Moments block_moments(const C* x, int64_t n) {
   C mean = reduce_block(SumOp<C>{}, x, n) / static_cast<C>(n);
   C m2 = reduce_block(DistanceOp<C>(mean), x, n);
-  if (sizeof(C) == 4 && !(m2 < kInf<C>)) return wide_moments(x, n);
+  if (sizeof(C) == 4 && !(m2 < kInf<C>)) return moments_in_double(x, n);
   return corrected(static_cast<double>(n), static_cast<double>(mean),
                    static_cast<double>(reduce_block(DeviationOp<C>(mean), x, n)), static_cast<double>(m2));
 }
@@ -106,7 +106,7 @@ template <class C> void column_moments(const Source<C>& in, int64_t offset, int6
           C column[kRows];
           for (int64_t r = 0; r < group; ++r)
             column[r] = *in.run(base + r * plan.rin[0] + j * step, step, 1, buffer.get());
-          all = wide_moments(column, group);
+          all = moments_in_double(column, group);
         }
         out[j] = join(out[j], all);
       }

@@ -1,4 +1,4 @@
-// Registers of a recurrent layer's units, products of a few rows with packed weights, and the cell's functions.
+// Registers of a recurrent layer's units, small-M GEMMs with packed weights, and the cell's functions.
 // Included once per register width: see layer.h.
 #pragma once
 #if RL_RNN_BYTES == 64
@@ -21,7 +21,7 @@ template <class T> [[gnu::always_inline]] inline Lanes<T> get(const T* p) {
 template <class T> [[gnu::always_inline]] inline void put(T* p, Lanes<T> x) {
   *reinterpret_cast<typename LaneOf<T>::loose*>(p) = x;
 }
-// Past the caches, to a place of whole lines, so that they go on holding the weights. settle() before another thread
+// Past the caches, to whole cache lines, so that they go on holding the weights. settle() before another thread
 // may read it.
 #if RL_RNN_BYTES == 64
 template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) {
@@ -55,13 +55,13 @@ template <class T> [[gnu::always_inline]] inline Lanes<T> fma_lanes(T a, Lanes<T
 
 inline constexpr int kRowsAtOnce = 48;  // whose sums are held at a time
 
-// Asks for memory that is touched after a product, so that it comes to the second-level cache meanwhile: a row's part
+// Asks for memory that is touched after a GEMM, so that it comes to the second-level cache meanwhile: a row's part
 // of it is short and far from the next row's, which the processor does not foresee.
 template <class T> [[gnu::always_inline]] inline void fetch(const T* from, int64_t count) {
   for (int64_t j = 0; j < count; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(from + j, 0, 2);
 }
 inline int64_t up(int64_t x, int64_t step) { return (x + step - 1) / step * step; }
-// `count` numbers, or zeros for a null pointer, and zeros behind them.
+// `count` elements, or zeros for a null pointer, and zeros behind them.
 template <class S, class T> void copy_padded(T* to, int64_t size, const S* from, int64_t count) {
   T* end = from ? std::transform(from, from + count, to, [](S x) { return static_cast<T>(x); }) : to;
   std::fill(end, to + size, T(0));

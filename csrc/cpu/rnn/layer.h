@@ -1,5 +1,5 @@
 // One layer of a recurrent network in one direction, by tiles of a few rows and one register of units of each gate:
-// the product with the packed weights, then the cell on the sums while they are in the first cache.
+// the GEMM with the packed weights, then the cell on the sums while they are in the first cache.
 // Included once per register width, with RL_RNN_BYTES set, after everything that it uses.
 #pragma once
 #if RL_RNN_BYTES == 64
@@ -13,7 +13,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Sums and products that a cell needs: kGates gates over panels of kUnits registers of units.
+// Accumulators and GEMMs that a cell needs: kGates gates over panels of kUnits registers of units.
 template <RnnCell kCell> struct Cell {
   static constexpr int kGates = kCell == RnnCell::Lstm ? 4 : kCell == RnnCell::Gru ? 3 : 1;
   static constexpr int kUnits = kGates == 1 ? 2 : 1;
@@ -23,10 +23,10 @@ template <RnnCell kCell> struct Cell {
 };
 
 #if RL_RNN_BYTES == 64
-// to[q * step + i] = word q of row i, for sixteen rows of k numbers, of which the first `rows` exist; the others are
+// to[q * step + i] = dword q of row i, for sixteen rows of k elements, of which the first `rows` exist; the others are
 // zeros
-template <class S> void turn_rows(const S* from, int64_t k, int64_t rows, float* to, int64_t step) {
-  constexpr int64_t kTaken = 64 / sizeof(S);  // numbers of a register
+template <class S> void transpose_rows(const S* from, int64_t k, int64_t rows, float* to, int64_t step) {
+  constexpr int64_t kTaken = 64 / sizeof(S);  // elements of a register
   for (int64_t q = 0; q < k; q += kTaken) {
     const int64_t left = std::min(kTaken, k - q);
     __m512 r[16];
@@ -36,19 +36,19 @@ template <class S> void turn_rows(const S* from, int64_t k, int64_t rows, float*
       else if constexpr (sizeof(S) == 4) r[i] = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << left) - 1), row);
       else r[i] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << left) - 1), row));
     }
-    cpu::turn(r);
-    for (int64_t i = 0; i < words<S>(left); ++i) _mm512_storeu_ps(to + (q / kSteps<S> + i) * step, r[i]);
+    cpu::transpose(r);
+    for (int64_t i = 0; i < dwords<S>(left); ++i) _mm512_storeu_ps(to + (q / kSteps<S> + i) * step, r[i]);
   }
 }
 #endif
-// weights (G H, k) to [panel][part][words of k][registers of a part]: one part of all gates and units, or parts of
+// weights (G H, k) to [panel][part][dwords of k][registers of a part]: one part of all gates and units, or parts of
 // `at_once` registers
 template <RnnCell kCell, class S>
 void pack_weights(const S* w, int64_t hidden, int64_t k, compute_t<S>* to, int64_t at_once = Cell<kCell>::kColumns) {
   using C = Cell<kCell>;
   using T = compute_t<S>;
   constexpr int64_t kUnits = C::kUnits * W<T>, kWidth = C::kColumns * W<T>;
-  const int64_t step = at_once * W<T>, kw = words<S>(k);
+  const int64_t step = at_once * W<T>, kw = dwords<S>(k);
   parallel_for(0, (hidden + kUnits - 1) / kUnits, std::max<int64_t>(1, 65536 / (k * kWidth + 1)),
                [&](int64_t p0, int64_t p1) {
                  for (int64_t p = p0; p < p1; ++p) {
@@ -57,7 +57,7 @@ void pack_weights(const S* w, int64_t hidden, int64_t k, compute_t<S>* to, int64
                    if constexpr (std::is_same_v<T, float>) {
                      for (int64_t c = 0; c < kWidth; c += 16) {
                        int64_t unit = p * kUnits + c % kUnits;
-                       turn_rows(w + (c / kUnits * hidden + unit) * k, k, hidden - unit, column(c), step);
+                       transpose_rows(w + (c / kUnits * hidden + unit) * k, k, hidden - unit, column(c), step);
                      }
                      continue;
                    }
@@ -94,7 +94,7 @@ template <RnnCell kCell, class S> void input_sums(const View& x, const compute_t
                                                   const compute_t<S>* w, const compute_t<S>* bias, compute_t<S>* sums) {
   using T = compute_t<S>;
   constexpr int64_t kWidth = Cell<kCell>::kColumns * W<T>;
-  const int64_t count = x.sizes[0], k = words<S>(x.sizes[1]), blocks = (count + kRowsAtOnce - 1) / kRowsAtOnce;
+  const int64_t count = x.sizes[0], k = dwords<S>(x.sizes[1]), blocks = (count + kRowsAtOnce - 1) / kRowsAtOnce;
   // Some panels, which stay in a core's cache, for all rows of a piece.
   const int64_t group = std::max<int64_t>(1, (1 << 19) / (k * kWidth * static_cast<int64_t>(sizeof(T)) + 1));
   parallel_for(0, blocks, std::max<int64_t>(1, (1 << 21) / (kRowsAtOnce * k * kWidth * panels + 1)),
@@ -106,7 +106,7 @@ template <RnnCell kCell, class S> void input_sums(const View& x, const compute_t
                        alignas(64) T own[kRowsAtOnce * kWidth];
                        for (int64_t i = 0; i < some; ++i)
                          __builtin_memcpy(own + i * kWidth, bias + p * kWidth, kWidth * sizeof(T));
-                       panel_product<Cell<kCell>::kColumns, S>(some, k, rows + r * k, k, w + p * k * kWidth, own);
+                       panel_gemm<Cell<kCell>::kColumns, S>(some, k, rows + r * k, k, w + p * k * kWidth, own);
                        for (int64_t i = 0; i < some; ++i)
                          __builtin_memcpy(sums + ((r + i) * panels + p) * kWidth, own + i * kWidth, kWidth * sizeof(T));
                      }
@@ -120,21 +120,22 @@ template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const Rnn
   constexpr int64_t kUnits = C::kUnits * W<T>, kWidth = C::kColumns * W<T>;
   constexpr int kRows = kRowsAtOnce;
   const int64_t n = shape.rows, hidden = shape.hidden, k = shape.input, panels = (hidden + kUnits - 1) / kUnits;
-  const int64_t units = panels * kUnits, ld = units + kPadding, kw = words<S>(k), hw = words<S>(hidden);
+  const int64_t units = panels * kUnits, ld = units + kPadding, kw = dwords<S>(k), hw = dwords<S>(hidden);
   Walk walk(shape);
   Scratch<T> wx(f.x ? panels * kw * kWidth : 0), wh(panels * hw * kWidth), bx(panels * kWidth), bh(panels * kWidth);
   if (f.x) pack_weights<kCell>(f.w_ih.as<S>(), hidden, k, wx.get());
-  const bool by_seven = kHasSeven<S> && seven_pays(shape, hidden, C::kGates * hidden, kWidth);
-  pack_weights<kCell>(f.w_hh.as<S>(), hidden, hidden, wh.get(), by_seven ? kSevenColumns<C::kColumns> : C::kColumns);
-  constexpr bool kApart = kCell == RnnCell::Gru;  // the state's product is not simply added
-  pack_bias<kCell, S>(f.b_ih, kApart ? nullptr : f.b_hh, hidden, bx.get());
-  if (kApart) pack_bias<kCell, S>(f.b_hh, nullptr, hidden, bh.get());
-  // Two states, the one that a step reads and the one that it writes; in words where those are not its numbers.
+  const bool by_strassen = kHasStrassen<S> && strassen_profitable(shape, hidden, C::kGates * hidden, kWidth);
+  pack_weights<kCell>(f.w_hh.as<S>(), hidden, hidden, wh.get(),
+                      by_strassen ? kStrassenColumns<C::kColumns> : C::kColumns);
+  constexpr bool kSeparate = kCell == RnnCell::Gru;  // the state's GEMM is not simply added
+  pack_bias<kCell, S>(f.b_ih, kSeparate ? nullptr : f.b_hh, hidden, bx.get());
+  if (kSeparate) pack_bias<kCell, S>(f.b_hh, nullptr, hidden, bh.get());
+  // Two states, the one that a step reads and the one that it writes; in dwords where those are not floats.
   constexpr bool kPairs = kSteps<S> > 1;
   const int64_t ldw = kPairs ? units / kSteps<S> + kPadding : ld;
   Scratch<T> states(2 * n * ld), cells(kCell == RnnCell::Lstm ? n * ld : 0), pairs(kPairs ? 2 * n * ldw : 0);
-  T* const state_words = kPairs ? pairs.get() : states.get();
-  bool from_zero = shape.steps > 1;  // then the first step needs no product with the state
+  T* const state_dwords = kPairs ? pairs.get() : states.get();
+  bool from_zero = shape.steps > 1;  // then the first step needs no GEMM with the state
   for (int64_t r = 0; r < n; ++r) {
     T* h = states.get() + r * ld;
     copy_padded(h, ld, f.h0.as<S>() + r * hidden, hidden);
@@ -144,12 +145,12 @@ template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const Rnn
   }
   for (int64_t r = 0; kPairs && r < 2 * n; ++r)
     for (int64_t j = 0; j < units; j += W<T>)
-      put_words<S>(pairs.get() + r * ldw + j / kSteps<S>, states.get() + r * ld + j);
+      put_dwords<S>(pairs.get() + r * ldw + j / kSteps<S>, states.get() + r * ld + j);
   // Products with the input are taken before the steps where its rows repeat, or the weights are larger than a core's
   // cache.
   constexpr int64_t kCached = 3 << 19;  // bytes
   Scratch<T> ahead;
-  const WordRows<S> x(f.x ? f.x->as<S>() : nullptr, f.x ? f.x->sizes[0] : 0, k);
+  const DwordRows<S> x(f.x ? f.x->as<S>() : nullptr, f.x ? f.x->sizes[0] : 0, k);
   const bool taken = kPairs && (f.gates_at || panels * (kw + hw) * kWidth * static_cast<int64_t>(sizeof(T)) > kCached);
   if (taken) {
     ahead.reset(f.x->sizes[0] * panels * kWidth);
@@ -183,14 +184,14 @@ template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const Rnn
             load(sums + i * kWidth + (g * C::kUnits + u) * W<T>, from + g * hidden + unit + u * W<T>,
                  hidden - unit - u * W<T>);
       }
-      if (kApart) __builtin_memcpy(state_sums + i * kWidth, bh.get() + p * kWidth, kWidth * sizeof(T));
+      if (kSeparate) __builtin_memcpy(state_sums + i * kWidth, bh.get() + p * kWidth, kWidth * sizeof(T));
     }
     if (f.x && !taken)
-      panel_product<C::kColumns, S>(rows, kw, x.get() + walk.row(t, r) * kw, walk.row_step() * kw,
-                                    wx.get() + p * kw * kWidth, sums);
+      panel_gemm<C::kColumns, S>(rows, kw, x.get() + walk.row(t, r) * kw, walk.row_step() * kw,
+                                 wx.get() + p * kw * kWidth, sums);
   };
   auto cell = [&](int64_t t, int64_t p, int64_t r, int64_t rows, const T* sums, const T* state_sums, const T* read,
-                  T* write, T* write_words) {
+                  T* write, T* write_dwords) {
     int64_t unit = p * kUnits;
     for (int64_t i = 0; i < rows; ++i) {
       const T* in = sums + i * kWidth;
@@ -226,45 +227,46 @@ template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const Rnn
       }
       for (int u = 0; u < C::kUnits; ++u) {
         store(f.out.as<S>() + row * hidden + unit + u * W<T>, h + u * W<T>, hidden - unit - u * W<T>);
-        if (kPairs) put_words<S>(write_words + (r + i) * ldw + (unit + u * W<T>) / kSteps<S>, h + u * W<T>);
+        if (kPairs) put_dwords<S>(write_dwords + (r + i) * ldw + (unit + u * W<T>) / kSteps<S>, h + u * W<T>);
       }
     }
   };
   // Panels go one by one, or two at a time.
-  std::optional<Seven<C::kColumns, T>> seven;
-  if constexpr (kHasSeven<S>)
-    if (by_seven) seven.emplace(wh.get(), hidden, panels);
-  const int64_t sides = seven ? 2 : 1, turns = panels / sides, together = seven ? kSevenRows : 1;
+  std::optional<Strassen<C::kColumns, T>> strassen;
+  if constexpr (kHasStrassen<S>)
+    if (by_strassen) strassen.emplace(wh.get(), hidden, panels);
+  const int64_t sides = strassen ? 2 : 1, rounds = panels / sides, together = strassen ? kStrassenRows : 1;
   auto step = [&](int64_t s, int64_t r0, int64_t r1, int64_t p0, int64_t p1) {
     int64_t t = walk.forward(s);
-    const T *read = states.get() + (s & 1) * n * ld, *read_words = state_words + (s & 1) * n * ldw;
-    T *write = states.get() + (~s & 1) * n * ld, *write_words = state_words + (~s & 1) * n * ldw;
+    const T *read = states.get() + (s & 1) * n * ld, *read_dwords = state_dwords + (s & 1) * n * ldw;
+    T *write = states.get() + (~s & 1) * n * ld, *write_dwords = state_dwords + (~s & 1) * n * ldw;
     const bool adds = s > 0 || !from_zero;
-    std::optional<SevenStates<C::kColumns, T>> mixed;
-    if constexpr (kHasSeven<S>)
-      if (seven && adds) mixed.emplace(*seven, r1 - r0, read + r0 * ld, ld);
+    std::optional<StrassenStates<C::kColumns, T>> mixed;
+    if constexpr (kHasStrassen<S>)
+      if (strassen && adds) mixed.emplace(*strassen, r1 - r0, read + r0 * ld, ld);
     for (int64_t p = p0; p < p1; ++p)
       row_blocks(r0, r1, kRows, together, [&](int64_t r, int64_t rows) {
         alignas(64) T sums[kMostSides<S>][kRows * kWidth];
-        alignas(64) T state_sums[kMostSides<S>][kApart ? kRows * kWidth : 1];
-        auto target = [&](int64_t side) { return kApart ? state_sums[side] : sums[side]; };
-        for (int64_t side = 0; side < sides; ++side) begin(t, p + side * turns, r, rows, sums[side], state_sums[side]);
-        if constexpr (kHasSeven<S>)
+        alignas(64) T state_sums[kMostSides<S>][kSeparate ? kRows * kWidth : 1];
+        auto target = [&](int64_t side) { return kSeparate ? state_sums[side] : sums[side]; };
+        for (int64_t side = 0; side < sides; ++side) begin(t, p + side * rounds, r, rows, sums[side], state_sums[side]);
+        if constexpr (kHasStrassen<S>)
           if (mixed) {
             Wanted nothing(0);
-            seven->product(p, *mixed, r - r0, rows, target(0), target(1), nothing);
+            strassen->multiply(p, *mixed, r - r0, rows, target(0), target(1), nothing);
           }
-        if (adds && !seven)
-          panel_product<C::kColumns, S>(rows, hw, read_words + r * ldw, ldw, wh.get() + p * hw * kWidth, target(0));
+        if (adds && !strassen)
+          panel_gemm<C::kColumns, S>(rows, hw, read_dwords + r * ldw, ldw, wh.get() + p * hw * kWidth, target(0));
         for (int64_t side = 0; side < sides; ++side)
-          cell(t, p + side * turns, r, rows, sums[side], state_sums[side], read, write, write_words);
+          cell(t, p + side * rounds, r, rows, sums[side], state_sums[side], read, write, write_dwords);
       });
     if (away) settle();
   };
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  run_steps(walk,
-            Sharing(walk, turns, depth * C::kGates * hidden, panels * depth * kWidth * kSize, hidden * kSize, together),
-            step);
+  run_steps(
+      walk,
+      Sharing(walk, rounds, depth * C::kGates * hidden, panels * depth * kWidth * kSize, hidden * kSize, together),
+      step);
 
   for (int64_t r = 0; r < n; ++r) {
     const T* h = states.get() + ((walk.last(r) + 1) & 1) * n * ld + r * ld;

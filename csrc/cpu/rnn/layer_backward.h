@@ -4,7 +4,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Weights (G H, columns), each gate's rows padded to `units`, to [panel of V registers of columns][part][words of
+// Weights (G H, columns), each gate's rows padded to `units`, to [panel of V registers of columns][part][dwords of
 // rows][registers of a part]: one part, or parts of `at_once` registers.
 template <int V, class S> void pack_transposed(const S* w, int64_t gates, int64_t hidden, int64_t units,
                                                int64_t columns, compute_t<S>* to, int64_t at_once = V) {
@@ -21,13 +21,13 @@ template <int V, class S> void pack_transposed(const S* w, int64_t gates, int64_
                      for (int v = 0; v < V; ++v) {
                        T* out = to + p * k * kWidth + v / at_once * k * step + q * step + v % at_once * W<T>;
                        const S* after = next ? next + v * W<T> : nullptr;
-                       if (unit < hidden) load_words(out, row + v * W<T>, after, columns - p * kWidth - v * W<T>);
+                       if (unit < hidden) load_dwords(out, row + v * W<T>, after, columns - p * kWidth - v * W<T>);
                        else load<T>(out, nullptr, 0);
                      }
                    }
                });
 }
-// dx = deltas (rows, k) @ w (G H, I), row i to place(i)
+// dx = deltas (rows, k) @ w (G H, I), row i to target(i)
 template <class T> struct InputGrad {
   static constexpr int V = 4;
   static constexpr int64_t kWidth = V * W<T>;
@@ -37,13 +37,13 @@ template <class T> struct InputGrad {
   InputGrad(const View& w_ih, int64_t gates, int64_t hidden, int64_t units) : k(gates * units), inputs(w_ih.sizes[1]) {
     pack_transposed<V>(w_ih.as<T>(), gates, hidden, units, inputs, w.get());
   }
-  template <class Place> void rows(int64_t count, const T* deltas, int64_t ld, Place&& place) const {
+  template <class Target> void rows(int64_t count, const T* deltas, int64_t ld, Target&& target) const {
     for (int64_t p = 0; p < panels; ++p) {
       alignas(64) T sums[kRowsAtOnce * kWidth] = {};
-      panel_product<V, T>(count, k, deltas, ld, w.get() + p * k * kWidth, sums);
+      panel_gemm<V, T>(count, k, deltas, ld, w.get() + p * k * kWidth, sums);
       for (int64_t i = 0; i < count; ++i)
         for (int v = 0; v < V; ++v)
-          store(place(i) + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>, inputs - p * kWidth - v * W<T>);
+          store(target(i) + p * kWidth + v * W<T>, sums + i * kWidth + v * W<T>, inputs - p * kWidth - v * W<T>);
     }
   }
 };
@@ -98,15 +98,15 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
   using T = compute_t<S>;
   constexpr int64_t kWidth = V * W<T>;
   constexpr int kRows = kRowsAtOnce;
-  constexpr bool kSeven = kHasSeven<S> && V == 4;  // panels of two registers leave some over
+  constexpr bool kStrassen = kHasStrassen<S> && V == 4;  // panels of two registers leave some over
   const int64_t n = shape.rows, hidden = shape.hidden, panels = (hidden + kWidth - 1) / kWidth,
                 units = up(hidden, W<T>);
-  const int64_t k = C::kGates * units / kSteps<S>, ld = k + kPadding, ldh = panels * kWidth;  // k: words
+  const int64_t k = C::kGates * units / kSteps<S>, ld = k + kPadding, ldh = panels * kWidth;  // k: dwords
   const int64_t kept_row = up(hidden, W<T> * C::kUnits) * C::kKept;
   Walk walk(shape);
   Scratch<T> w(panels * k * kWidth), deltas(2 * n * ld), carry(n * ldh), dc(kCell == RnnCell::Lstm ? n * ldh : 0);
-  const bool by_seven = kSeven && units == hidden && seven_pays(shape, k, hidden, kWidth);
-  pack_transposed<V>(b.w_hh.as<S>(), C::kGates, hidden, units, hidden, w.get(), by_seven ? kSevenColumns<V> : V);
+  const bool by_strassen = kStrassen && units == hidden && strassen_profitable(shape, k, hidden, kWidth);
+  pack_transposed<V>(b.w_hh.as<S>(), C::kGates, hidden, units, hidden, w.get(), by_strassen ? kStrassenColumns<V> : V);
   // Rows that begin later, and units that do not exist, are read all the same.
   if (shape.batch_sizes || units != hidden) std::fill_n(deltas.get(), 2 * n * ld, T(0));
   for (int64_t r = 0; r < n; ++r) {
@@ -114,27 +114,27 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
     copy_padded<S>(carry.get() + r * ldh, ldh, row(b.dhn), hidden);
     if (kCell == RnnCell::Lstm) copy_padded<S>(dc.get() + r * ldh, ldh, row(b.dcn), hidden);
   }
-  RnnShape turned = shape;  // backward takes the steps in the other order
-  turned.reverse = !shape.reverse;
-  Walk back(turned);
+  RnnShape reversed = shape;  // backward takes the steps in the other order
+  reversed.reverse = !shape.reverse;
+  Walk back(reversed);
 
   // dh (rows, V registers) = what goes straight on from the step after to this one's state
   auto begin = [&](int64_t p, int64_t r, int64_t rows, T* dh) {
     for (int64_t i = 0; i < rows; ++i)
       __builtin_memcpy(dh + i * kWidth, carry.get() + (r + i) * ldh + p * kWidth, kWidth * sizeof(T));
   };
-  std::optional<Seven<V, T>> seven;
-  if constexpr (kSeven)
-    if (by_seven) seven.emplace(w.get(), k, panels);
-  // dh += what it sends by way of its gates
-  auto add_product = [&](const T* read, int64_t p, int64_t r, int64_t rows, T* dh) {
-    if constexpr (kSeven)
-      if (seven) return seven->plain(p, rows, read + r * ld, ld, dh);
-    panel_product<V, S>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
+  std::optional<Strassen<V, T>> strassen;
+  if constexpr (kStrassen)
+    if (by_strassen) strassen.emplace(w.get(), k, panels);
+  // dh += what it sends through its gates
+  auto add_gemm = [&](const T* read, int64_t p, int64_t r, int64_t rows, T* dh) {
+    if constexpr (kStrassen)
+      if (strassen) return strassen->plain(p, rows, read + r * ld, ld, dh);
+    panel_gemm<V, S>(rows, k, read + r * ld, ld, w.get() + p * k * kWidth, dh);
   };
-  const int64_t sides = seven ? 2 : 1, turns = panels / sides, together = seven ? kSevenRows : 1;
+  const int64_t sides = strassen ? 2 : 1, rounds = panels / sides, together = strassen ? kStrassenRows : 1;
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  const Sharing sharing(back, turns, k * hidden, panels * k * kWidth * kSize, k * kSize, together);
+  const Sharing sharing(back, rounds, k * hidden, panels * k * kWidth * kSize, k * kSize, together);
   // A thread that has all gates of its rows goes on to the input while they are near. A GRU's are not those of the
   // state.
   std::optional<InputGrad<T>> input;
@@ -176,10 +176,10 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
         cell_grad<kCell>(g, carry.get() + (r + i) * ldh + unit, dcell, kept, h, before, d);
         for (int q = 0; q < C::kDeltas; ++q) {
           store(b.dgates.as<S>() + (row * C::kDeltas + q) * hidden + unit, d + q * W<T>, left);
-          // Of a GRU's third sum the state's product sees the fourth gradient.
+          // Of a GRU's third sum the state's GEMM sees the fourth gradient.
           int to = kCell == RnnCell::Gru && q == 3 ? 2 : q;
           if (kCell != RnnCell::Gru || q != 2)
-            put_words<S>(write + (r + i) * ld + (to * units + unit) / kSteps<S>, d + q * W<T>);
+            put_dwords<S>(write + (r + i) * ld + (to * units + unit) / kSteps<S>, d + q * W<T>);
         }
       }
   };
@@ -187,24 +187,24 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
     int64_t t = back.forward(s);
     const T* read = deltas.get() + (s & 1) * n * ld;
     T* write = deltas.get() + (~s & 1) * n * ld;
-    std::optional<SevenStates<V, T>> mixed;
-    if constexpr (kSeven)
-      if (seven && s > 0) mixed.emplace(*seven, r1 - r0, read + r0 * ld, ld);
+    std::optional<StrassenStates<V, T>> mixed;
+    if constexpr (kStrassen)
+      if (strassen && s > 0) mixed.emplace(*strassen, r1 - r0, read + r0 * ld, ld);
     for (int64_t p = p0; p < p1; ++p)
       row_blocks(r0, r1, kRows, together, [&](int64_t r, int64_t rows) {
-        alignas(64) T dh[kSeven ? 2 : 1][kRows * kWidth];
-        for (int64_t side = 0; side < sides; ++side) begin(p + side * turns, r, rows, dh[side]);
+        alignas(64) T dh[kStrassen ? 2 : 1][kRows * kWidth];
+        for (int64_t side = 0; side < sides; ++side) begin(p + side * rounds, r, rows, dh[side]);
         if (!mixed) name_panel(t, p, r, rows, [](const auto* from, int64_t count) { fetch(from, count); });
-        if constexpr (kSeven)
+        if constexpr (kStrassen)
           if (mixed) {
             Wanted wanted(2 * rows * (C::kKept + C::kDeltas + 1) * V);
             for (int64_t side = 0; side < sides; ++side)
-              name_panel(t, p + side * turns, r, rows,
+              name_panel(t, p + side * rounds, r, rows,
                          [&](const auto* from, int64_t count) { wanted.add(from, count); });
-            seven->product(p, *mixed, r - r0, rows, dh[0], dh[1], wanted);
+            strassen->multiply(p, *mixed, r - r0, rows, dh[0], dh[1], wanted);
           }
-        if (s > 0 && !seven) add_product(read, p, r, rows, dh[0]);
-        for (int64_t side = 0; side < sides; ++side) cell(t, p + side * turns, r, rows, dh[side], write);
+        if (s > 0 && !strassen) add_gemm(read, p, r, rows, dh[0]);
+        for (int64_t side = 0; side < sides; ++side) cell(t, p + side * rounds, r, rows, dh[side], write);
       });
     if (input)
       row_blocks(r0, r1, kRows, together, [&](int64_t r, int64_t rows) {
@@ -221,7 +221,7 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
       for (int64_t j = 0; j < hidden; j += W<T>)
         store(b.dc0.as<S>() + r * hidden + j, dc.get() + r * ldh + j, hidden - j);
   if (!b.dh0.data) return;
-  for (int64_t r = 0; r < n; ++r)  // each row's last deltas to one place
+  for (int64_t r = 0; r < n; ++r)  // each row's last deltas into one block
     if (((back.last(r) + 1) & 1) == 0) continue;
     else
       std::memcpy(static_cast<void*>(deltas.get() + r * ld), deltas.get() + (n + r) * ld,
@@ -231,7 +231,7 @@ template <RnnCell kCell, class S, int V> void layer_grad_of(const RnnShape& shap
       alignas(64) T dh[kRows * kWidth];
       for (int64_t p = 0; p < panels; ++p) {
         begin(p, r, rows, dh);
-        add_product(deltas.get(), p, r, rows, dh);
+        add_gemm(deltas.get(), p, r, rows, dh);
         for (int64_t i = 0; i < rows; ++i)
           for (int v = 0; v < V; ++v)
             store(b.dh0.as<S>() + (r + i) * hidden + p * kWidth + v * W<T>, dh + i * kWidth + v * W<T>,

@@ -1,4 +1,4 @@
-// Layers of recurrent networks on registers of 512 bits.
+// Layers of recurrent networks on AVX-512 registers.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -22,7 +22,7 @@
 #define RL_RNN_BYTES 64
 #include "cpu/rnn/layers.h"
 namespace rl::RL_ISA {
-const RnnLayerKernels* wide_rnn_layers() {
+const RnnLayerKernels* rnn_layers_avx512() {
   static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
   return cpu::gemm_available() ? &kernels : nullptr;
 }
@@ -30,6 +30,6 @@ const RnnLayerKernels* wide_rnn_layers() {
 #pragma GCC pop_options
 #else
 namespace rl::RL_ISA {
-const RnnLayerKernels* wide_rnn_layers() { return nullptr; }
+const RnnLayerKernels* rnn_layers_avx512() { return nullptr; }
 }  // namespace rl::RL_ISA
 #endif

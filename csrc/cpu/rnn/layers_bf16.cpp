@@ -1,4 +1,4 @@
-// Layers of recurrent networks of bfloat16, on registers of 512 bits whose products are of pairs.
+// Layers of recurrent networks of bfloat16, on AVX-512 registers with bf16 pairs (vdpbf16ps).
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -130,10 +130,10 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
 
 const RnnLayerKernels* layers_of(DType dtype) {
   static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, weight_grad_any},
-                               *wide = wide_rnn_layers();
+                               *avx512 = rnn_layers_avx512();
   if (dtype == DType::BFloat16) return pair_rnn_layers();
   if (dtype == DType::Float16) return nullptr;
-  return wide ? wide : &own;
+  return avx512 ? avx512 : &own;
 }
 bool has_layers(DType dtype) { return layers_of(dtype) != nullptr; }
 int64_t workspace(const RnnShape& shape, DType dtype) { return layers_of(dtype)->workspace(shape, dtype); }

@@ -1,10 +1,11 @@
 // The kernels of a layer, once per register width and for pairs of bfloat16: rnn.cpp, layers_avx512.cpp and
 // layers_bf16.cpp include layers.h, which includes
 //   lanes.h         registers of units and the cell's functions
-//   operands.h         numbers as steps of a sum, products of a few rows with packed weights
+//   operands.h         operands as dwords (bf16 pairs), small-M GEMMs with packed weights
 //   steps.h          the steps, and how threads share them
 //   layer.h         a layer; layer_backward.h its gradient
-//   strassen.h         seven products for eight; strassen_steps.h in the steps, strassen_wgrad.h for the weights
+//   strassen.h         Strassen-Winograd, seven multiplications for eight; strassen_steps.h in the steps,
+//   strassen_wgrad.h for the weights
 #pragma once
 #include "backend/rnn.h"
 #include "cpu/isa.h"
@@ -17,7 +18,7 @@ struct RnnLayerKernels {
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   bool (*weight_grad)(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums);
 };
-const RnnLayerKernels* wide_rnn_layers();  // null where the processor has no 512-bit registers
-const RnnLayerKernels* pair_rnn_layers();  // of bfloat16; null where it does not multiply pairs of them
+const RnnLayerKernels* rnn_layers_avx512();  // null where the processor has no 512-bit registers
+const RnnLayerKernels* pair_rnn_layers();    // of bfloat16; null where it does not multiply pairs of them
 
 }  // namespace rl::RL_ISA

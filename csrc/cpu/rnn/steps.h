@@ -1,4 +1,4 @@
-// The way of a recurrent layer through its steps, and how threads share it.
+// The order of the steps of a recurrent layer, and how threads share them.
 #pragma once
 
 namespace rl::RL_ISA {
@@ -21,7 +21,7 @@ struct Walk {
   int64_t kept_row(int64_t t, int64_t r) const { return (shape.batch_sizes ? first[t] : t * shape.rows) + r; }
   int64_t row_step() const { return shape.batch_first && !shape.batch_sizes ? shape.steps : 1; }
   int64_t forward(int64_t s) const { return shape.reverse ? shape.steps - 1 - s : s; }  // the s-th step taken
-  // The number of the last step taken by row r, of those that forward() counts; -1 for none.
+  // The index of the last step taken by row r, of those that forward() counts; -1 for none.
   int64_t last(int64_t r) const {
     if (shape.reverse || !shape.batch_sizes) return count(0) > r ? shape.steps - 1 : -1;
     int64_t low = 0, high = shape.steps;
@@ -37,7 +37,7 @@ struct Walk {
 // Nanoseconds of reading weights, from the core's own cache or from the shared one.
 inline int64_t reading_ns(int64_t bytes) { return bytes / (bytes <= (3 << 19) ? 55 : 15); }
 
-// How threads share the steps. Rows go their way alone, so a thread can take some of them through all steps; where rows
+// How threads share the steps. Rows are independent, so a thread can take some of them through all steps; where rows
 // are few or the weights large, it is faster to share each step's panels, although the threads meet after each step and
 // read `sent` bytes of each row from each other. The results are the same.
 struct Sharing {

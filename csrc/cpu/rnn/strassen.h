@@ -1,15 +1,15 @@
-// Products in seven eighths of the multiplications: what a recurrent layer's steps and its weights' gradients have in
-// common. Included once per register width: see layer.h.
+// Strassen-Winograd multiplication, seven block products instead of eight: what a recurrent layer's steps and its
+// weights' gradients have in common. Included once per register width: see layer.h.
 #pragma once
 
 namespace rl::RL_ISA {
 namespace {
 
-// Note [Seven products for eight]
-// A matrix of 2 x 2 blocks is multiplied with another by seven products of blocks in place of eight (Strassen 1969,
-// with Winograd's sums). The products of a recurrent layer run at the speed of the multipliers, so fewer of them is all
+// Note [Strassen-Winograd]
+// A matrix of 2 x 2 blocks is multiplied with another by seven block multiplications instead of eight (Strassen 1969,
+// with Winograd's sums). The GEMMs of a recurrent layer run at the speed of the multipliers, so fewer of them is all
 // that makes it faster. Sums of the weights' blocks are made once for all steps, sums of a step's states are short, and
-// those of the results happen in registers between two products:
+// those of the results happen in registers between two block products:
 //
 //   c11 = a11 b11 + a12 b21          s1 = a21 + a22   s2 = s1 - a11   s3 = a11 - a21   s4 = a12 - s2
 //   u2 = a11 b11 + s2 t2             t1 = b12 - b11   t2 = b22 - t1   t3 = b22 - b12   t4 = b21 - t2
@@ -19,37 +19,37 @@ namespace {
 // The error stays within a small multiple of that of plain sums, but it follows the largest of the rows and columns
 // that are mixed: a row that is tiny beside the others, or zero, would get their error, and a NaN would spread. So rows
 // of a and columns of b must be alike in size in each half of the sum; where they are not, eight products are taken.
-// What is mixed with what depends on its place alone, never on the number of threads.
-inline constexpr float kAlike = 64;                                                             // largest over smallest
-template <class T> inline constexpr bool kHasSeven = kBytes == 64 && std::is_same_v<T, float>;  // enough registers
-template <class T> inline constexpr int kMostSides = kHasSeven<T> ? 2 : 1;                      // panels at a time
+// What is combined with what depends on its index alone, never on the number of threads.
+inline constexpr float kAlike = 64;  // largest over smallest
+template <class T> inline constexpr bool kHasStrassen = kBytes == 64 && std::is_same_v<T, float>;  // enough registers
+template <class T> inline constexpr int kMostSides = kHasStrassen<T> ? 2 : 1;                      // panels at a time
 
-// Lines of memory that are touched after a product. They are asked for one by one within it: all at once they would be
-// waited for, and long before they would be gone again.
+// Lines of memory that are touched after a block product. They are asked for one by one within it: all at once they
+// would be waited for, and long before they would be gone again.
 class Wanted {
  public:
-  explicit Wanted(int64_t most) : lines_(most + 1) { begin(0); }
+  explicit Wanted(int64_t most) : cache_lines_(most + 1) { begin(0); }
   template <class T> void add(const T* from, int64_t count) {
-    for (int64_t j = 0; j < count; j += 64 / static_cast<int64_t>(sizeof(T))) lines_[count_++] = from + j;
+    for (int64_t j = 0; j < count; j += 64 / static_cast<int64_t>(sizeof(T))) cache_lines_[count_++] = from + j;
   }
-  // Of `places` places in the product to come the last ones are taken.
-  void begin(int64_t places) {
-    lines_[count_] = lines_.get();  // what is asked for where there is nothing to ask for
-    idle_ = std::max<int64_t>(0, places - count_);
-    at_ = lines_.get(), end_ = at_ + count_;
+  // Of `slots` prefetch slots in the product to come the last ones are taken.
+  void begin(int64_t slots) {
+    cache_lines_[count_] = cache_lines_.get();  // what is asked for where there is nothing to ask for
+    idle_ = std::max<int64_t>(0, slots - count_);
+    at_ = cache_lines_.get(), end_ = at_ + count_;
   }
-  // For the next `places`: the first line, and how many lines further each place goes.
-  std::pair<const void**, int64_t> next(int64_t places) {
-    idle_ -= places;
-    if (idle_ >= 0 || end_ - at_ < places) return {lines_.get() + count_, 0};
-    return {std::exchange(at_, at_ + places), 1};
+  // For the next `slots`: the first line, and how many lines further each slot goes.
+  std::pair<const void**, int64_t> next(int64_t slots) {
+    idle_ -= slots;
+    if (idle_ >= 0 || end_ - at_ < slots) return {cache_lines_.get() + count_, 0};
+    return {std::exchange(at_, at_ + slots), 1};
   }
   void rest() {
     for (; at_ < end_; ++at_) __builtin_prefetch(*at_, 0, 2);
   }
 
  private:
-  Scratch<const void*> lines_;
+  Scratch<const void*> cache_lines_;
   int64_t count_ = 0, idle_ = 0;
   const void **at_ = nullptr, **end_ = nullptr;
 };
@@ -68,20 +68,20 @@ struct Sizes {
   }
   void add(uint32_t size) { smallest = std::min(smallest, size), largest = std::max(largest, size); }
   bool alike() const {
-    constexpr float kMost = 0x1p50f;  // sums of products of such numbers do not overflow
+    constexpr float kMost = 0x1p50f;  // sums of products of such values do not overflow
     return largest < std::bit_cast<uint32_t>(kMost) &&
            std::bit_cast<float>(smallest) * kAlike >= std::bit_cast<float>(largest);
   }
 };
 
-// Eight rows of each block of a and of their sums: `ld` apart where kAlong the sum they are dense, else side by side,
-// with steps of the sum `ld` apart.
-template <class T> struct SevenRows {
+// Eight rows of each block of a and of their sums: with stride `ld` where kAlong the sum they are dense, else side by
+// side, with steps of the sum with stride `ld`.
+template <class T> struct StrassenRows {
   const T *a11, *a12, *a21, *a22, *s[4];
   int64_t lda, lds;  // of a and of s
 };
 // The blocks of b that meet them, each [k][H registers].
-template <class T> struct SevenColumns {
+template <class T> struct StrassenColumns {
   const T *b11, *b12, *b21, *b22, *t[4];
 };
 // to[i * step]: the register of block t[i]
@@ -90,24 +90,24 @@ template <class T> [[gnu::always_inline]] inline void put_mixed(T* to, int64_t s
   put(to, t1), put(to + step, t2), put(to + 2 * step, b[3] - b[1]), put(to + 3 * step, b[2] - t2);
 }
 
-// c11, c12, c21, c22 (8, H registers), rows ldc apart, += the products of rows and columns.
-template <int H, bool kAlong, class T> class SevenTile {
+// c11, c12, c21, c22 (8, H registers), rows with stride ldc, += the products of rows and columns.
+template <int H, bool kAlong, class T> class StrassenTile {
   using Sums = Lanes<T>[8][H];
   int64_t k_;
-  const SevenRows<T>& rows_;
-  const SevenColumns<T>& columns_;
+  const StrassenRows<T>& rows_;
+  const StrassenColumns<T>& columns_;
   T *c11_, *c12_, *c21_, *c22_;
   int64_t ldc_;
   Wanted& wanted_;
 
  public:
-  SevenTile(int64_t k, const SevenRows<T>& rows, const SevenColumns<T>& columns, T* c11, T* c12, T* c21, T* c22,
-            int64_t ldc, Wanted& wanted)
+  StrassenTile(int64_t k, const StrassenRows<T>& rows, const StrassenColumns<T>& columns, T* c11, T* c12, T* c21,
+               T* c22, int64_t ldc, Wanted& wanted)
       : k_(k), rows_(rows), columns_(columns), c11_(c11), c12_(c12), c21_(c21), c22_(c22), ldc_(ldc), wanted_(wanted) {}
 
-  static constexpr int64_t kPlaces = 7;  // times k / 2: of a call of seven(), for Wanted
+  static constexpr int64_t kSlots = 7;  // times k / 2: of a call of strassen(), for Wanted
 
-  [[gnu::noinline]] void seven() const {
+  [[gnu::noinline]] void strassen() const {
     alignas(64) T m1[8 * H * W<T>], u2[8 * H * W<T>], u3[8 * H * W<T>];
     Sums x = {};
     auto store_to = [&](T* to) { each(x, [&](Lanes<T>& sum, int i, int64_t) { put(to + i, sum); }); };
@@ -152,7 +152,7 @@ template <int H, bool kAlong, class T> class SevenTile {
   }
 
  private:
-  // f(sum, its place in a block of its own, its place in the result)
+  // f(sum, its offset in a block of its own, its offset in the result)
   template <class F> [[gnu::always_inline]] void each(Sums& sums, F&& f) const {
 #pragma GCC unroll 8
     for (int r = 0; r < 8; ++r)
@@ -167,9 +167,9 @@ template <int H, bool kAlong, class T> class SevenTile {
   }
   // x += a @ b
   [[gnu::always_inline]] void times(Sums& x, const T* a, int64_t ld, const T* b) const {
-    constexpr int64_t kAhead = 1024;  // numbers of b
+    constexpr int64_t kAhead = 1024;  // elements of b
     const T* lower = a + 4 * ld;
-    auto [line, further] = wanted_.next(k_ / 2);
+    auto [cache_line, further] = wanted_.next(k_ / 2);
     for (int64_t p = 0; p < k_; p += 2) {
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i, b += H * W<T>) {
@@ -188,8 +188,8 @@ template <int H, bool kAlong, class T> class SevenTile {
         if (kAlong) ++a, ++lower;
         else a += ld;
       }
-      __builtin_prefetch(*line, 0, 2);
-      line += further;
+      __builtin_prefetch(*cache_line, 0, 2);
+      cache_line += further;
     }
   }
 };

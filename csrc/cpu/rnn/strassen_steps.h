@@ -1,4 +1,4 @@
-// The states of a step times weights that all steps share, by Note [Seven products for eight].
+// The states of a step times weights that all steps share, by Note [Strassen-Winograd].
 // Included once per register width: see layer.h.
 #pragma once
 #include "cpu/rnn/operands.h"
@@ -7,55 +7,56 @@
 namespace rl::RL_ISA {
 namespace {
 
-inline constexpr int64_t kSevenRows = 16;  // of a block of states: eight above eight
+inline constexpr int64_t kStrassenRows = 16;  // of a block of states: eight above eight
 
 // Whether a layer's shape gains: (rows, k) times (k, columns) in panels of `width` columns, for many steps.
-inline bool seven_pays(const RnnShape& shape, int64_t k, int64_t columns, int64_t width) {
+inline bool strassen_profitable(const RnnShape& shape, int64_t k, int64_t columns, int64_t width) {
   // Two threads find a block of rows each; other numbers of threads share columns.
-  const bool fits = shape.rows % (2 * kSevenRows) == 0 && k % 4 == 0 && columns % (2 * width) == 0;
+  const bool fits = shape.rows % (2 * kStrassenRows) == 0 && k % 4 == 0 && columns % (2 * width) == 0;
   // Larger weights come from memory, where nearly twice as many of them take longer than the multiplications saved.
-  constexpr int64_t kMost = 1 << 20;  // numbers
+  constexpr int64_t kMost = 1 << 20;  // elements
   return fits && shape.steps >= 8 && k >= 128 && k * columns <= kMost;
 }
 
-template <int V> inline constexpr int kSevenColumns = V == 3 ? 3 : 2;  // registers at once, of a panel's V
+template <int V> inline constexpr int kStrassenColumns = V == 3 ? 3 : 2;  // registers at once, of a panel's V
 
 #if RL_RNN_BYTES == 64
-// Weights [panel][part][2 k][kSevenColumns registers], each panel paired with the one half the matrix further on, and
-// sums of their blocks.
-template <int V, class T> class Seven {
-  static constexpr int H = kSevenColumns<V>, kParts = V / H;
+// Weights [panel][part][2 k][kStrassenColumns registers], each panel paired with the one half the matrix further on,
+// and sums of their blocks.
+template <int V, class T> class Strassen {
+  static constexpr int H = kStrassenColumns<V>, kParts = V / H;
   static constexpr int64_t kWidth = V * W<T>, kStep = H * W<T>;
 
  public:
-  Seven(const T* panels, int64_t sum, int64_t count)
+  Strassen(const T* panels, int64_t sum, int64_t count)
       : panels_(panels), k_(sum / 2), pairs_(count / 2), mixed_(pairs_ * kParts * 4 * block()), alike_(pairs_) {
     parallel_for(0, pairs_, std::max<int64_t>(1, 65536 / (sum * kWidth + 1)), [&](int64_t p0, int64_t p1) {
       for (int64_t p = p0; p < p1; ++p) mix(p);
     });
   }
 
-  // What the products need of a step's rows `a`, in whole blocks of kSevenRows; others have nothing to be prepared.
+  // What the multiplications need of a step's rows `a`, in whole blocks of kStrassenRows; others have nothing to be
+  // prepared.
   class States {
    public:
-    States(const Seven& weights, int64_t rows, const T* a, int64_t lda)
+    States(const Strassen& weights, int64_t rows, const T* a, int64_t lda)
         : a_(a),
           lda_(lda),
           lds_(weights.k_ + kPadding),
-          sums_(rows / kSevenRows * 4 * 8 * lds_),
-          alike_(rows / kSevenRows) {
-      for (int64_t b = 0; b < rows / kSevenRows; ++b) prepare(weights.k_, b);
+          sums_(rows / kStrassenRows * 4 * 8 * lds_),
+          alike_(rows / kStrassenRows) {
+      for (int64_t b = 0; b < rows / kStrassenRows; ++b) prepare(weights.k_, b);
     }
 
    private:
-    friend class Seven;
-    SevenRows<T> block(int64_t k, int64_t b) const {
-      const T *upper = a_ + b * kSevenRows * lda_, *lower = upper + 8 * lda_;
+    friend class Strassen;
+    StrassenRows<T> block(int64_t k, int64_t b) const {
+      const T *upper = a_ + b * kStrassenRows * lda_, *lower = upper + 8 * lda_;
       const T* s = sums_.get() + b * 4 * 8 * lds_;
       return {upper, upper + k, lower, lower + k, {s, s + 8 * lds_, s + 16 * lds_, s + 24 * lds_}, lda_, lds_};
     }
     void prepare(int64_t k, int64_t b) {
-      const SevenRows<T> rows = block(k, b);
+      const StrassenRows<T> rows = block(k, b);
       T* s = sums_.get() + b * 4 * 8 * lds_;
       Sizes sizes;
       for (int64_t r = 0; r < 8; ++r) {
@@ -82,29 +83,29 @@ template <int V, class T> class Seven {
 
   // left, right (rows, V registers) += rows `from` to from + rows of the states times panels `pair` and `pair` + the
   // number of pairs. `wanted` is asked for meanwhile.
-  void product(int64_t pair, const States& states, int64_t from, int64_t rows, T* left, T* right,
-               Wanted& wanted) const {
-    wanted.begin(rows / kSevenRows * kParts * SevenTile<H, true, T>::kPlaces * (k_ / 2));
+  void multiply(int64_t pair, const States& states, int64_t from, int64_t rows, T* left, T* right,
+                Wanted& wanted) const {
+    wanted.begin(rows / kStrassenRows * kParts * StrassenTile<H, true, T>::kSlots * (k_ / 2));
     for (int part = 0; part < kParts; ++part) {
       const int64_t column = part * kStep;
       const T *left_part = panel(pair, part), *right_part = panel(pair + pairs_, part),
               *t = mixed_.get() + (pair * kParts + part) * 4 * block();
-      const SevenColumns<T> columns{left_part,
-                                    right_part,
-                                    left_part + block(),
-                                    right_part + block(),
-                                    {t, t + block(), t + 2 * block(), t + 3 * block()}};
+      const StrassenColumns<T> columns{left_part,
+                                       right_part,
+                                       left_part + block(),
+                                       right_part + block(),
+                                       {t, t + block(), t + 2 * block(), t + 3 * block()}};
       int64_t r = 0;
-      for (; r + kSevenRows <= rows; r += kSevenRows) {
-        int64_t b = (from + r) / kSevenRows, upper = r * kWidth + column, lower = upper + 8 * kWidth;
-        const SevenRows<T> mixed = states.block(k_, b);
-        const SevenTile<H, true, T> tile(k_, mixed, columns, left + upper, right + upper, left + lower, right + lower,
-                                         kWidth, wanted);
-        if (alike_[pair] && states.alike_[b]) tile.seven();
+      for (; r + kStrassenRows <= rows; r += kStrassenRows) {
+        int64_t b = (from + r) / kStrassenRows, upper = r * kWidth + column, lower = upper + 8 * kWidth;
+        const StrassenRows<T> mixed = states.block(k_, b);
+        const StrassenTile<H, true, T> tile(k_, mixed, columns, left + upper, right + upper, left + lower,
+                                            right + lower, kWidth, wanted);
+        if (alike_[pair] && states.alike_[b]) tile.strassen();
         else tile.eight();
       }
     }
-    if (int64_t whole = rows / kSevenRows * kSevenRows; whole < rows) {
+    if (int64_t whole = rows / kStrassenRows * kStrassenRows; whole < rows) {
       const T* a = states.a_ + (from + whole) * states.lda_;
       plain(pair, rows - whole, a, states.lda_, left + whole * kWidth);
       plain(pair + pairs_, rows - whole, a, states.lda_, right + whole * kWidth);
@@ -116,7 +117,7 @@ template <int V, class T> class Seven {
   void plain(int64_t number, int64_t rows, const T* a, int64_t lda, T* c) const {
     for (int part = 0; part < kParts; ++part) {
       alignas(64) T sums[kRowsAtOnce * kStep] = {};
-      panel_product<H, T>(rows, 2 * k_, a, lda, panel(number, part), sums);
+      panel_gemm<H, T>(rows, 2 * k_, a, lda, panel(number, part), sums);
       for (int64_t r = 0; r < rows; ++r)
         for (int v = 0; v < H; ++v) {
           T* to = c + r * kWidth + part * kStep + v * W<T>;
@@ -150,10 +151,10 @@ template <int V, class T> class Seven {
   Scratch<T> mixed_;  // [pair][part][t1 t2 t3 t4][k][H registers]
   Scratch<char> alike_;
 };
-template <int V, class T> using SevenStates = typename Seven<V, T>::States;
+template <int V, class T> using StrassenStates = typename Strassen<V, T>::States;
 #else
-template <int V, class T> struct Seven {};
-template <int V, class T> struct SevenStates {};
+template <int V, class T> struct Strassen {};
+template <int V, class T> struct StrassenStates {};
 #endif
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The gradient of a recurrent layer's weights, a product over all steps, by Note [Seven products for eight].
+// The gradient of a recurrent layer's weights, a GEMM over all steps, by Note [Strassen-Winograd].
 // Included once per register width: see layer.h.
 #pragma once
 #include "cpu/rnn/strassen.h"
@@ -14,7 +14,7 @@ class WeightGrad {
   static constexpr int64_t kStrip = 16, kColumns = H * 16;   // of deltas and of states, in each half
   static constexpr int64_t kHalf = 128, kChunk = 2 * kHalf;  // of the sum
   static constexpr int kOperands = 8;                        // four blocks and four sums of them
-  static constexpr int64_t kKept = 1 << 20;                  // numbers of packed states
+  static constexpr int64_t kKept = 1 << 20;                  // elements of packed states
   const View &dw_, &deltas_, &states_;
   int64_t gate_;  // rows of dw
   const RnnGroupSums* sums_;
@@ -24,7 +24,7 @@ class WeightGrad {
   WeightGrad(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums)
       : dw_(dw), deltas_(deltas), states_(states), gate_(gate), sums_(sums) {}
 
-  bool pays() const {
+  bool profitable() const {
     auto rows = [](const View& v) { return v.dtype == DType::Float32 && v.ndim == 2 && v.strides[1] == 1; };
     return rows(dw_) && rows(deltas_) && rows(states_) && length_ >= 4 * kChunk && gate_ % (2 * kStrip) == 0 &&
            n_ % (2 * kColumns) == 0 && m_ >= 128 && n_ >= 128;
@@ -42,8 +42,8 @@ class WeightGrad {
       const int64_t c1 = std::min(chunks, c0 + at_once);
       parallel_for(c0 * groups, c1 * groups, 1, [&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; ++i) {
-          const int64_t place = i - c0 * groups;
-          alike[place] = pack_states(i / groups, i % groups, blocks.get() + place * group);
+          const int64_t slot = i - c0 * groups;
+          alike[slot] = pack_states(i / groups, i % groups, blocks.get() + slot * group);
         }
       });
       parallel_for(0, strips, (strips + 4 * threads - 1) / (4 * threads), [&](int64_t first, int64_t last) {
@@ -57,10 +57,10 @@ class WeightGrad {
             Wanted wanted(4 * kHalf);
             if (s + 1 < last) want_deltas(c, s + 1, wanted);
             else if (c + 1 < c1) want_deltas(c + 1, first, wanted);
-            wanted.begin(groups * 2 * SevenTile<H, false, float>::kPlaces * (half(c) / 2));
+            wanted.begin(groups * 2 * StrassenTile<H, false, float>::kSlots * (half(c) / 2));
             for (int64_t g = 0; g < groups; ++g) {
-              const int64_t place = (c - c0) * groups + g;
-              multiply(half(c), s, g, rows.get(), blocks.get() + place * group, strip_alike && alike[place], wanted);
+              const int64_t slot = (c - c0) * groups + g;
+              multiply(half(c), s, g, rows.get(), blocks.get() + slot * group, strip_alike && alike[slot], wanted);
             }
           }
       });
@@ -153,21 +153,22 @@ class WeightGrad {
   void multiply(int64_t k, int64_t strip, int64_t group, const float* rows, const float* blocks, bool alike,
                 Wanted& wanted) const {
     auto block = [&](int i) { return blocks + i * k * kColumns; };
-    const SevenColumns<float> columns{block(0), block(1), block(2), block(3), {block(4), block(5), block(6), block(7)}};
+    const StrassenColumns<float> columns{
+        block(0), block(1), block(2), block(3), {block(4), block(5), block(6), block(7)}};
     for (int64_t r = 0; r < kStrip; r += 8) {
       auto at = [&](int i) { return rows + i * k * kStrip + r; };
-      const SevenRows<float> eight_rows{at(0), at(1), at(2), at(3), {at(4), at(5), at(6), at(7)}, kStrip, kStrip};
+      const StrassenRows<float> eight_rows{at(0), at(1), at(2), at(3), {at(4), at(5), at(6), at(7)}, kStrip, kStrip};
       float *upper = result(first_row(strip) + r) + group * kColumns, *lower = upper + gate_ / 2 * dw_.strides[0];
-      const SevenTile<H, false, float> tile(k, eight_rows, columns, upper, upper + n_ / 2, lower, lower + n_ / 2,
-                                            dw_.strides[0], wanted);
-      if (alike) tile.seven();
+      const StrassenTile<H, false, float> tile(k, eight_rows, columns, upper, upper + n_ / 2, lower, lower + n_ / 2,
+                                               dw_.strides[0], wanted);
+      if (alike) tile.strassen();
       else tile.eight();
     }
   }
 };
 bool weight_grad_any(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums) {
   const WeightGrad grad(dw, deltas, states, gate, sums);
-  if (!grad.pays()) return false;
+  if (!grad.profitable()) return false;
   grad.run();
   return true;
 }

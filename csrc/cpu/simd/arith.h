@@ -11,10 +11,10 @@
 
 namespace rl::RL_ISA {
 
-template <class T> using wide_t = decltype(T{} + 0u);  // unsigned, of at least 32 bits
+template <class T> using promoted_t = decltype(T{} + 0u);  // unsigned, of at least 32 bits
 template <class T> RL_INLINE T mul_(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(static_cast<wide_t<T>>(x) * static_cast<wide_t<T>>(y));
+    return static_cast<T>(static_cast<promoted_t<T>>(x) * static_cast<promoted_t<T>>(y));
   } else {
     return x * y;
   }

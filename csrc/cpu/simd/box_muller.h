@@ -1,8 +1,8 @@
-// Normal numbers from uniform ones, sixteen at a time: element j of the first eight and element j of the last eight are
+// Normal values from uniform ones, sixteen at a time: element j of the first eight and element j of the last eight are
 // a pair (u1, u2) that becomes sqrt(-2 log(1 - u1)) times cos and sin of 2 pi u2.
 //
 // The float version evaluates the single-precision log, sine and cosine of the Cephes library with every multiply-add
-// fused, because that is how torch's stream is defined on AVX2 and later; a better polynomial would change the numbers.
+// fused, because that is how torch's stream is defined on AVX2 and later; a better polynomial would change the stream.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -82,7 +82,7 @@ inline void cephes_sincos(Floats x, Floats& sine, Floats& cosine) {
   c = fused(c, z, z * -0.5f) + 1.0f;
   Floats s = polynomial(z, kSin) * z;
   s = fused(s, x, x);
-  Ints straight = (octant & 2) == 0;  // in the other octants sine and cosine change places
+  Ints straight = (octant & 2) == 0;  // in the other octants sine and cosine are exchanged
   Ints from_s = reinterpret_cast<Ints>(s), from_c = reinterpret_cast<Ints>(c);
   Ints sine_bits = (from_s & straight) | (from_c & ~straight), cosine_bits = (from_c & straight) | (from_s & ~straight);
   sine = reinterpret_cast<Floats>(sine_bits ^ ((octant & 4) << 29));

@@ -12,7 +12,7 @@ using Cast = void (*)(void* out, const void* in, int64_t n);
 // Null when the bytes can be copied as they are (equal types, or types of the same integers).
 Cast cast_between(DType to, DType from);
 
-// The rows of that table, in two files to keep each quick to compile; `from` and `to` are not half types.
+// The rows of that table, in two files to keep each quick to compile; `from` and `to` are not reduced-precision types.
 Cast cast_to_integer(DType to, DType from);
 Cast cast_to_float(DType to, DType from);
 

@@ -1,4 +1,4 @@
-// Functions of 512-bit registers by pieces: a permutation looks the coefficients of sixteen polynomials up.
+// Piecewise polynomials on 512-bit registers: a permutation (vpermps) looks the coefficients of sixteen polynomials up.
 #pragma once
 // GCC 12's own intrinsics start from undefined registers and warn of it.
 #pragma GCC diagnostic push
@@ -13,7 +13,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-#define RL_STEP RL_WIDE [[gnu::always_inline]] inline
+#define RL_STEP RL_AVX512 [[gnu::always_inline]] inline
 
 using F = __m512;
 using D = __m512d;
@@ -49,7 +49,7 @@ RL_STEP F tanh(F x) {
   const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(7.5f), a);
   const F magic = all(0x1.8p22f), u = _mm512_add_ps(low, magic);  // in halves
   const F t = _mm512_sub_ps(_mm512_min_ps(all(9.1f), a), _mm512_sub_ps(u, magic));
-  return with_sign(piece(wide::kTanhFloat, _mm512_castps_si512(u), t), x);
+  return with_sign(piece(tables::kTanhFloat, _mm512_castps_si512(u), t), x);
 }
 // e^x without its power of two, which is `power`.
 RL_STEP F exp_parts(F x, F& power) {
@@ -72,20 +72,21 @@ template <bool kRefined> RL_STEP F exp_within(F c) {
   using Traits = FloatTraits<float>;
   const F magic = all(0x1.8p19f), u = fmadd(c, all(1.44269504088896340736f), magic), k = _mm512_sub_ps(u, magic);
   const F r = _mm512_fnmadd_ps(k, all(Traits::kLn2Lo), _mm512_fnmadd_ps(k, all(Traits::kLn2Hi), c));
-  const F scale = look_up(wide::kExp2SixteenthFloat, _mm512_castps_si512(u));
-  const F p = fmadd(r, all(wide::kExpShortFloat[1]), all(wide::kExpShortFloat[0]));
-  const F part = kRefined ? fmadd(r, fmadd(r, p, all(1.0f)), look_up(wide::kExp2SixteenthRest, _mm512_castps_si512(u)))
-                          : fmadd(_mm512_mul_ps(r, r), p, r);
+  const F scale = look_up(tables::kExp2SixteenthFloat, _mm512_castps_si512(u));
+  const F p = fmadd(r, all(tables::kExpShortFloat[1]), all(tables::kExpShortFloat[0]));
+  const F part = kRefined
+                     ? fmadd(r, fmadd(r, p, all(1.0f)), look_up(tables::kExp2SixteenthRest, _mm512_castps_si512(u)))
+                     : fmadd(_mm512_mul_ps(r, r), p, r);
   return _mm512_maskz_scalef_ps(some_exp(c), fmadd(scale, part, scale), k);
 }
 RL_STEP F exp(F x) { return exp_within<true>(_mm512_min_ps(all(89.0f), x)); }
 // e^x = 2^(k / 16) e^r without the power of two of whole k / 16, which is `power`; x is moderate.
 RL_STEP D exp_parts(D x, D& power) {
   const D magic = all(0x1.8p52), u = fmadd(x, all(16 * 1.44269504088896340736), magic), k = _mm512_sub_pd(u, magic);
-  const D r = _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[1]), _mm512_fnmadd_pd(k, all(wide::kLn2Sixteenth[0]), x));
-  const D scale = look_up(wide::kExp2Sixteenth, _mm512_castpd_si512(u));
+  const D r = _mm512_fnmadd_pd(k, all(tables::kLn2Sixteenth[1]), _mm512_fnmadd_pd(k, all(tables::kLn2Sixteenth[0]), x));
+  const D scale = look_up(tables::kExp2Sixteenth, _mm512_castpd_si512(u));
   power = _mm512_mul_pd(k, all(1.0 / 16));
-  return fmadd(scale, fmadd(_mm512_mul_pd(r, r), poly(r, wide::kExpShort), r), scale);
+  return fmadd(scale, fmadd(_mm512_mul_pd(r, r), poly(r, tables::kExpShort), r), scale);
 }
 RL_STEP D exp(D x) {
   D power;

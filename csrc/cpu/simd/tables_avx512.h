@@ -1,8 +1,8 @@
-// Tables of functions by pieces, sixteen at most, so that a permutation of registers looks a coefficient up.
+// Tables of piecewise polynomials, sixteen at most, so that a permutation of registers looks a coefficient up.
 // Interpolated at Chebyshev's points of each piece with sixty digits.
 #pragma once
 
-namespace rl::wide {
+namespace rl::tables {
 
 // erf(k/4 + t), |t| <= 1/8 (up to 4 in the last one): coefficients of t^i by k.
 alignas(64) inline constexpr float kErfFloat[7][16] = {
@@ -304,4 +304,4 @@ alignas(64) inline constexpr float kTanhFloat[8][16] = {
      0x1.f0652ep-24f, 0x1.6d4bap-25f, 0x1.3045c6p-28f},
 };
 
-}  // namespace rl::wide
+}  // namespace rl::tables

@@ -1,4 +1,4 @@
-// Matrices of registers, turned in place. Included after a target pragma, by the AVX-512 files alone.
+// Matrices of registers, transposed in place. Included after a target pragma, by the AVX-512 files alone.
 #pragma once
 #include <immintrin.h>
 
@@ -8,7 +8,7 @@ namespace rl::cpu {
 namespace {
 
 // Four registers as four 4x4 matrices, one in each quarter.
-inline void turn_quarters(__m512& a, __m512& b, __m512& c, __m512& d) {
+inline void transpose_quarters(__m512& a, __m512& b, __m512& c, __m512& d) {
   __m512d ab0 = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)), ab1 = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
   __m512d cd0 = _mm512_castps_pd(_mm512_unpacklo_ps(c, d)), cd1 = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
   a = _mm512_castpd_ps(_mm512_unpacklo_pd(ab0, cd0));
@@ -18,8 +18,8 @@ inline void turn_quarters(__m512& a, __m512& b, __m512& c, __m512& d) {
 }
 
 // 16x16
-inline void turn(__m512* r) {
-  for (int i = 0; i < 4; ++i) turn_quarters(r[4 * i], r[4 * i + 1], r[4 * i + 2], r[4 * i + 3]);
+inline void transpose(__m512* r) {
+  for (int i = 0; i < 4; ++i) transpose_quarters(r[4 * i], r[4 * i + 1], r[4 * i + 2], r[4 * i + 3]);
   __m512 t[16];
   for (int i = 0; i < 4; ++i) {
     t[i] = _mm512_shuffle_f32x4(r[i], r[4 + i], 0x88);
@@ -35,9 +35,9 @@ inline void turn(__m512* r) {
   }
 }
 
-// 4 kQuarters rows of `from`, `step` apart, as columns: r[t][j] = from[j * step + t] for t < 4. Quarters of registers
-// are put together by the reads, which leaves half of the shuffles.
-template <int kQuarters> inline void turn_rows(const float* from, int64_t step, __m512 (&r)[4]) {
+// 4 kQuarters rows of `from`, with stride `step`, as columns: r[t][j] = from[j * step + t] for t < 4. Quarters of
+// registers are put together by the reads, which leaves half of the shuffles.
+template <int kQuarters> inline void transpose_rows(const float* from, int64_t step, __m512 (&r)[4]) {
 #pragma GCC unroll 4
   for (int s = 0; s < 4; ++s) {
     const float* row = from + s * step;
@@ -46,7 +46,7 @@ template <int kQuarters> inline void turn_rows(const float* from, int64_t step, 
     if (kQuarters > 2) r[s] = _mm512_insertf32x4(r[s], _mm_loadu_ps(row + 8 * step), 2);
     if (kQuarters > 3) r[s] = _mm512_insertf32x4(r[s], _mm_loadu_ps(row + 12 * step), 3);
   }
-  turn_quarters(r[0], r[1], r[2], r[3]);
+  transpose_quarters(r[0], r[1], r[2], r[3]);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mas
 #endif
 }
 
-// As many halves as a vector has floats.
+// As many fp16 or bf16 as a vector has floats.
 [[gnu::always_inline]] inline Vec<float> load_vec(const bfloat16* p) {
 #ifdef __AVX2__
   typedef short Short8 __attribute__((vector_size(16)));
@@ -107,7 +107,7 @@ template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mas
 #endif
 }
 
-// n half-precision numbers to float and back (convert_half.cpp).
+// n half-precision elements to float and back (convert_half.cpp).
 void widen(const bfloat16* in, float* out, int64_t n);
 void widen(const float16* in, float* out, int64_t n);
 void narrow(const float* in, bfloat16* out, int64_t n);

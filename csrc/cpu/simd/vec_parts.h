@@ -52,7 +52,7 @@ template <class C> [[gnu::always_inline]] inline void store_part(C* p, int64_t l
   for (int j = 0; j < left; ++j) p[j] = lane[j];
 #endif
 }
-// The sum of the lanes, by halves.
+// The sum of the lanes, pairwise.
 template <class C> [[gnu::always_inline]] inline double lane_sum(const Vec<C>& v) {
   C lane[kLanes<C>];
   store_vec(lane, v);

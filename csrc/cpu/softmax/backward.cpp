@@ -37,14 +37,16 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   OneRow rows(dx, dim), rows2(dy, dim);
   ReducePlan plan(rows.view, y, &rows2.view);
   int64_t n = y.ndim ? y.sizes[dim] : 1;
-  int64_t yapart = y.ndim ? y.strides[dim] : 1, dapart = dy.ndim ? dy.strides[dim] : 1,
-          xapart = dx.ndim ? dx.strides[dim] : 1;
-  const bool columns = plan.columns && yapart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1;
-  static const SoftmaxGrad<T> wide_columns = wide_softmax_grad_columns<T>(), wide_rows = wide_softmax_grad_rows<T>();
+  int64_t y_stride = y.ndim ? y.strides[dim] : 1, dy_stride = dy.ndim ? dy.strides[dim] : 1,
+          x_stride = dx.ndim ? dx.strides[dim] : 1;
+  const bool columns = plan.columns && y_stride != 1 && plan.kin[0] == 1 && plan.kout[0] == 1;
+  static const SoftmaxGrad<T> columns_avx512 = softmax_grad_columns_avx512<T>(),
+                              rows_avx512 = softmax_grad_rows_avx512<T>();
   if (columns) plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
-  if (columns && wide_columns && plan.kout2[0] == 1) {
+  if (columns && columns_avx512 && plan.kout2[0] == 1) {
     return for_units(plan, 2, [&](const ReducePlan::Unit& u) {
-      wide_columns(log, dy.as<T>() + u.out2, dapart, y.as<T>() + u.in, yapart, dx.as<T>() + u.out, xapart, n, u.n);
+      columns_avx512(log, dy.as<T>() + u.out2, dy_stride, y.as<T>() + u.in, y_stride, dx.as<T>() + u.out, x_stride, n,
+                     u.n);
     });
   }
   if (columns && plan.kout2[0] <= 1 && !is_half_v<T>) {
@@ -54,7 +56,7 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
       T* xp = dx.as<T>() + u.out;
       int64_t ds = plan.kout2[0];
       for (int64_t r = 0; r < n; ++r) {
-        const T *a = yp + r * yapart, *d = dp + r * dapart;
+        const T *a = yp + r * y_stride, *d = dp + r * dy_stride;
         if (log) {
 #pragma GCC ivdep
           for (int64_t j = 0; j < u.n; ++j) s[j] += static_cast<C>(d[j * ds]);
@@ -64,8 +66,8 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
         }
       }
       for (int64_t r = 0; r < n; ++r) {
-        const T *a = yp + r * yapart, *d = dp + r * dapart;
-        T* o = xp + r * xapart;
+        const T *a = yp + r * y_stride, *d = dp + r * dy_stride;
+        T* o = xp + r * x_stride;
         if constexpr (!is_half_v<T>) {
           if (log) {
             for (int64_t j = 0; j < u.n; j += kLanes<C>) {
@@ -84,10 +86,10 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   for_rows(plan, 6, [&](int64_t yo, int64_t xo, int64_t dyo, int64_t count) {
     const T *yp = y.as<T>() + yo, *dp = dy.as<T>() + dyo;
     T* xp = dx.as<T>() + xo;
-    if (wide_rows && yapart == 1 && dapart == 1 && xapart == 1)
-      return wide_rows(log, dp, plan.kout2[0], yp, plan.kin[0], xp, plan.kout[0], count, n);
+    if (rows_avx512 && y_stride == 1 && dy_stride == 1 && x_stride == 1)
+      return rows_avx512(log, dp, plan.kout2[0], yp, plan.kin[0], xp, plan.kout[0], count, n);
     if constexpr (!is_half_v<T>) {
-      if (yapart == 1 && dapart == 1 && xapart == 1) {
+      if (y_stride == 1 && dy_stride == 1 && x_stride == 1) {
         for (int64_t r = 0; r < count; ++r, yp += plan.kin[0], dp += plan.kout2[0], xp += plan.kout[0])
           softmax_grad_row(log, dp, yp, xp, n);
         return;
@@ -96,10 +98,10 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
     together(count, n, [&](int64_t r, int64_t some) {
       Scratch<C> scratch(2 * some * n);
       C *a = scratch.get(), *d = a + some * n;
-      gather_rows(yp + r * plan.kin[0], plan.kin[0], yapart, some, n, a);
-      gather_rows(dp + r * plan.kout2[0], plan.kout2[0], dapart, some, n, d);
+      gather_rows(yp + r * plan.kin[0], plan.kin[0], y_stride, some, n, a);
+      gather_rows(dp + r * plan.kout2[0], plan.kout2[0], dy_stride, some, n, d);
       for (int64_t k = 0; k < some; ++k) softmax_grad_row(log, d + k * n, a + k * n, d + k * n, n);
-      scatter_rows(d, xp + r * plan.kout[0], plan.kout[0], xapart, some, n);
+      scatter_rows(d, xp + r * plan.kout[0], plan.kout[0], x_stride, some, n);
     });
   });
 }

@@ -3,39 +3,39 @@
 
 #include "base/dtype.h"
 #include "cpu/features.h"
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 #include "cpu/softmax/rows_avx512.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-constexpr int64_t kRows = 512;  // terms that are added one by one; such sums are added in turn
+constexpr int64_t kRows = 512;  // terms that are added one by one; such sums are added up again
 
 // The last of V registers has the lanes `last`.
 template <int V, class T> RL_STEP auto load_at(const T* x, int k, Mask last) {
-  constexpr int64_t kL = kWide<compute_t<T>>;
+  constexpr int64_t kL = kRegisterLanes<compute_t<T>>;
   return k < V - 1 ? load(x + kL * k) : load(x + kL * k, last);
 }
 template <int V, class T, class R> RL_STEP void store_at(T* y, int k, Mask last, R v) {
-  constexpr int64_t kL = kWide<compute_t<T>>;
+  constexpr int64_t kL = kRegisterLanes<compute_t<T>>;
   if (k < V - 1) store(y + kL * k, v);
   else store(y + kL * k, v, last);
 }
 
 // NaN reaches the sums, and through them the whole column, whether or not the maximum kept it.
 template <class T, int V>
-RL_WIDE void columns(bool log, const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n) {
+RL_AVX512 void columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
   using C = compute_t<T>;
-  constexpr int64_t kL = kWide<C>;
+  constexpr int64_t kL = kRegisterLanes<C>;
   const Mask last = lanes<C>(n - kL * (V - 1));
   decltype(all(C(0))) m[V], total[V];
 #pragma GCC unroll 4
   for (int k = 0; k < V; ++k) m[k] = all(kNone<C>), total[k] = all(C(0));
   for (int64_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) m[k] = larger(m[k], load_at<V>(x + r * xapart, k, last));
+    for (int k = 0; k < V; ++k) m[k] = larger(m[k], load_at<V>(x + r * x_stride, k, last));
   }
-  const bool keep = !log && !is_half_v<T>;  // halves would be rounded in between: they are computed again
+  const bool keep = !log && !is_half_v<T>;  // fp16 and bf16 would be rounded in between: they are computed again
   for (int64_t b = 0; b < rows; b += kRows) {
     decltype(all(C(0))) part[V];
 #pragma GCC unroll 4
@@ -43,9 +43,9 @@ RL_WIDE void columns(bool log, const T* x, int64_t xapart, T* y, int64_t yapart,
     for (int64_t r = b; r < rows && r < b + kRows; ++r) {
 #pragma GCC unroll 4
       for (int k = 0; k < V; ++k) {
-        const auto e = exp_below_one(load_at<V>(x + r * xapart, k, last) - m[k]);
+        const auto e = exp_below_one(load_at<V>(x + r * x_stride, k, last) - m[k]);
         part[k] += e;
-        if (keep) store_at<V>(y + r * yapart, k, last, e);
+        if (keep) store_at<V>(y + r * y_stride, k, last, e);
       }
     }
 #pragma GCC unroll 4
@@ -58,8 +58,9 @@ RL_WIDE void columns(bool log, const T* x, int64_t xapart, T* y, int64_t yapart,
 #pragma GCC unroll 4
       for (int k = 0; k < V; ++k) {
         if constexpr (is_half_v<T>)
-          store_at<V>(y + r * yapart, k, last, exp_below_one(load_at<V>(x + r * xapart, k, last) - m[k]) * total[k]);
-        else store_at<V>(y + r * yapart, k, last, load_at<V>(y + r * yapart, k, last) * total[k]);
+          store_at<V>(y + r * y_stride, k, last,
+                      exp_below_one(load_at<V>(x + r * x_stride, k, last) - m[k]) * total[k]);
+        else store_at<V>(y + r * y_stride, k, last, load_at<V>(y + r * y_stride, k, last) * total[k]);
       }
     }
     return;
@@ -75,17 +76,20 @@ RL_WIDE void columns(bool log, const T* x, int64_t xapart, T* y, int64_t yapart,
     // One after the other: a large maximum would swallow the logarithm.
 #pragma GCC unroll 4
     for (int k = 0; k < V; ++k)
-      store_at<V>(y + r * yapart, k, last, (load_at<V>(x + r * xapart, k, last) - m[k]) - total[k]);
+      store_at<V>(y + r * y_stride, k, last, (load_at<V>(x + r * x_stride, k, last) - m[k]) - total[k]);
   }
 }
 
 // dx = y (dy - sum(y dy)), or for the logarithm dx = dy - exp(y) sum(dy).
-template <class R> RL_STEP R slope(bool log, R d, R y, R total) { return log ? d - exp(y) * total : y * (d - total); }
+template <class R> RL_STEP R gradient(bool log, R d, R y, R total) {
+  return log ? d - exp(y) * total : y * (d - total);
+}
 
-template <class T, int V> RL_WIDE void grad_columns(bool log, const T* dy, int64_t dapart, const T* y, int64_t yapart,
-                                                    T* dx, int64_t xapart, int64_t rows, int64_t n) {
+template <class T, int V> RL_AVX512 void grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y,
+                                                      int64_t y_stride, T* dx, int64_t x_stride, int64_t rows,
+                                                      int64_t n) {
   using C = compute_t<T>;
-  const Mask last = lanes<C>(n - kWide<C> * (V - 1));
+  const Mask last = lanes<C>(n - kRegisterLanes<C> * (V - 1));
   decltype(all(C(0))) total[V];
 #pragma GCC unroll 4
   for (int k = 0; k < V; ++k) total[k] = all(C(0));
@@ -96,8 +100,8 @@ template <class T, int V> RL_WIDE void grad_columns(bool log, const T* dy, int64
     for (int64_t r = b; r < rows && r < b + kRows; ++r) {
 #pragma GCC unroll 4
       for (int k = 0; k < V; ++k) {
-        const auto d = load_at<V>(dy + r * dapart, k, last);
-        part[k] = log ? part[k] + d : fmadd(d, load_at<V>(y + r * yapart, k, last), part[k]);
+        const auto d = load_at<V>(dy + r * dy_stride, k, last);
+        part[k] = log ? part[k] + d : fmadd(d, load_at<V>(y + r * y_stride, k, last), part[k]);
       }
     }
 #pragma GCC unroll 4
@@ -106,16 +110,17 @@ template <class T, int V> RL_WIDE void grad_columns(bool log, const T* dy, int64
   for (int64_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
     for (int k = 0; k < V; ++k)
-      store_at<V>(dx + r * xapart, k, last,
-                  slope(log, load_at<V>(dy + r * dapart, k, last), load_at<V>(y + r * yapart, k, last), total[k]));
+      store_at<V>(
+          dx + r * x_stride, k, last,
+          gradient(log, load_at<V>(dy + r * dy_stride, k, last), load_at<V>(y + r * y_stride, k, last), total[k]));
   }
 }
 
-template <class T> RL_WIDE void grad_rows(bool log, const T* dy, int64_t dapart, const T* y, int64_t yapart, T* dx,
-                                          int64_t xapart, int64_t rows, int64_t n) {
+template <class T> RL_AVX512 void grad_rows(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
+                                            T* dx, int64_t x_stride, int64_t rows, int64_t n) {
   using C = compute_t<T>;
-  constexpr int64_t kL = kWide<C>, kBlock = 1024;  // floats are summed within it, blocks as doubles
-  for (int64_t r = 0; r < rows; ++r, dy += dapart, y += yapart, dx += xapart) {
+  constexpr int64_t kL = kRegisterLanes<C>, kBlock = 1024;  // floats are summed within it, blocks as doubles
+  for (int64_t r = 0; r < rows; ++r, dy += dy_stride, y += y_stride, dx += x_stride) {
     double sum = 0;
     for (int64_t b = 0; b < n; b += kBlock) {
       const int64_t end = n - b < kBlock ? n : b + kBlock;
@@ -135,49 +140,49 @@ template <class T> RL_WIDE void grad_rows(bool log, const T* dy, int64_t dapart,
     }
     const auto total = all(static_cast<C>(sum));
     int64_t i = 0;
-    for (; i + kL <= n; i += kL) store(dx + i, slope(log, load(dy + i), load(y + i), total));
+    for (; i + kL <= n; i += kL) store(dx + i, gradient(log, load(dy + i), load(y + i), total));
     if (i < n) {
       const Mask some = lanes<C>(n - i);
-      store(dx + i, slope(log, load(dy + i, some), load(y + i, some), total), some);
+      store(dx + i, gradient(log, load(dy + i, some), load(y + i, some), total), some);
     }
   }
 }
 
 // By the number of registers that the columns fill.
 template <class T>
-void any_columns(bool log, const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n) {
+void any_columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
   static constexpr SoftmaxColumns<T> kOf[] = {&columns<T, 1>, &columns<T, 2>, &columns<T, 3>, &columns<T, 4>};
-  kOf[(n - 1) / kWide<compute_t<T>>](log, x, xapart, y, yapart, rows, n);
+  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, x, x_stride, y, y_stride, rows, n);
 }
-template <class T> void any_grad_columns(bool log, const T* dy, int64_t dapart, const T* y, int64_t yapart, T* dx,
-                                         int64_t xapart, int64_t rows, int64_t n) {
+template <class T> void any_grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride, T* dx,
+                                         int64_t x_stride, int64_t rows, int64_t n) {
   static constexpr SoftmaxGrad<T> kOf[] = {&grad_columns<T, 1>, &grad_columns<T, 2>, &grad_columns<T, 3>,
                                            &grad_columns<T, 4>};
-  kOf[(n - 1) / kWide<compute_t<T>>](log, dy, dapart, y, yapart, dx, xapart, rows, n);
+  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, dy, dy_stride, y, y_stride, dx, x_stride, rows, n);
 }
 
 }  // namespace
 
-template <class T> SoftmaxColumns<T> wide_softmax_columns() { return cpu::has_avx512() ? &any_columns<T> : nullptr; }
-template <class T> SoftmaxGrad<T> wide_softmax_grad_columns() {
+template <class T> SoftmaxColumns<T> softmax_columns_avx512() { return cpu::has_avx512() ? &any_columns<T> : nullptr; }
+template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512() {
   return cpu::has_avx512() ? &any_grad_columns<T> : nullptr;
 }
-template <class T> SoftmaxGrad<T> wide_softmax_grad_rows() { return cpu::has_avx512() ? &grad_rows<T> : nullptr; }
+template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512() { return cpu::has_avx512() ? &grad_rows<T> : nullptr; }
 
 }  // namespace rl::RL_ISA
 #else
 namespace rl::RL_ISA {
-template <class T> SoftmaxColumns<T> wide_softmax_columns() { return nullptr; }
-template <class T> SoftmaxGrad<T> wide_softmax_grad_columns() { return nullptr; }
-template <class T> SoftmaxGrad<T> wide_softmax_grad_rows() { return nullptr; }
+template <class T> SoftmaxColumns<T> softmax_columns_avx512() { return nullptr; }
+template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512() { return nullptr; }
+template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512() { return nullptr; }
 }  // namespace rl::RL_ISA
 #endif
 
 namespace rl::RL_ISA {
-#define RL_SOFTMAX_OF(T)                                  \
-  template SoftmaxColumns<T> wide_softmax_columns<T>();   \
-  template SoftmaxGrad<T> wide_softmax_grad_columns<T>(); \
-  template SoftmaxGrad<T> wide_softmax_grad_rows<T>();
+#define RL_SOFTMAX_OF(T)                                    \
+  template SoftmaxColumns<T> softmax_columns_avx512<T>();   \
+  template SoftmaxGrad<T> softmax_grad_columns_avx512<T>(); \
+  template SoftmaxGrad<T> softmax_grad_rows_avx512<T>();
 RL_SOFTMAX_OF(float)
 RL_SOFTMAX_OF(double)
 RL_SOFTMAX_OF(bfloat16)

@@ -8,16 +8,16 @@ namespace rl::RL_ISA {
 
 inline constexpr int64_t kStripBytes = 256;  // columns done at once, as bytes of the type they are computed in
 
-// n columns, at most a strip, of `rows` rows that are xapart and yapart elements apart.
-template <class T>
-using SoftmaxColumns = void (*)(bool log, const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n);
-// dx from dy and the result y: of columns as above, or of rows along which numbers lie side by side.
-template <class T> using SoftmaxGrad = void (*)(bool log, const T* dy, int64_t dapart, const T* y, int64_t yapart,
-                                                T* dx, int64_t xapart, int64_t rows, int64_t n);
+// n columns, at most a strip, of `rows` rows with strides x_stride and y_stride.
+template <class T> using SoftmaxColumns = void (*)(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride,
+                                                   int64_t rows, int64_t n);
+// dx from dy and the result y: of columns as above, or of contiguous rows.
+template <class T> using SoftmaxGrad = void (*)(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
+                                                T* dx, int64_t x_stride, int64_t rows, int64_t n);
 
 // Null where the processor has no such registers.
-template <class T> SoftmaxColumns<T> wide_softmax_columns();
-template <class T> SoftmaxGrad<T> wide_softmax_grad_columns();
-template <class T> SoftmaxGrad<T> wide_softmax_grad_rows();
+template <class T> SoftmaxColumns<T> softmax_columns_avx512();
+template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512();
+template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512();
 
 }  // namespace rl::RL_ISA

@@ -43,17 +43,17 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 }  // namespace
 
 template <class C>
-void exp_sums(const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n, C* greatest, C* sums) {
-  static const ExpSums<C> wide = wide_exp_sums<C>();
-  if (wide) return wide(x, xapart, y, yapart, rows, n, greatest, sums);
-  for (int64_t r = 0; r < rows; ++r, x += xapart) {
+void exp_sums(const C* x, int64_t x_stride, C* y, int64_t y_stride, int64_t rows, int64_t n, C* greatest, C* sums) {
+  static const ExpSums<C> avx512 = exp_sums_avx512<C>();
+  if (avx512) return avx512(x, x_stride, y, y_stride, rows, n, greatest, sums);
+  for (int64_t r = 0; r < rows; ++r, x += x_stride) {
     C m = greatest[r] = row_max(x, n);
     const double total = y ? sum_exp<true>(x, m, y, n) : sum_exp<false>(x, m, y, n);
     sums[r] = static_cast<C>(total);
     if (!y) continue;
     const C scale = static_cast<C>(1 / total);
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
-    y += yapart;
+    y += y_stride;
   }
 }
 

@@ -8,14 +8,14 @@ namespace rl::RL_ISA {
 
 inline constexpr int64_t kRowsAtOnce = 16;  // whose logarithms are taken together
 
-// `rows` rows of n numbers: greatest[r] = the row's maximum, sums[r] = the sum of e^(x - greatest), whose terms divided
-// by it are written to y unless that is null. Rows of x and y are xapart and yapart elements apart; y may be x.
-template <class T> using ExpSums = void (*)(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n,
-                                            T* greatest, T* sums);
-template <class T> ExpSums<T> wide_exp_sums();  // on 512-bit registers; null where the processor has none
+// `rows` rows of n elements: greatest[r] = the row's maximum, sums[r] = the sum of e^(x - greatest), whose terms
+// divided by it are written to y unless that is null. Rows of x and y have strides x_stride and y_stride; y may be x.
+template <class T> using ExpSums = void (*)(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows,
+                                            int64_t n, T* greatest, T* sums);
+template <class T> ExpSums<T> exp_sums_avx512();  // on 512-bit registers; null where the processor has none
 
 // The same on the registers of this build, or wider ones where there are: floats and doubles.
 template <class T>
-void exp_sums(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows, int64_t n, T* greatest, T* sums);
+void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n, T* greatest, T* sums);
 
 }  // namespace rl::RL_ISA

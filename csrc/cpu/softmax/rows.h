@@ -1,5 +1,5 @@
 // What softmax, its gradient and logsumexp share: the rows along one dimension, listed, shared out, and copied to
-// scratch memory where they are no rows of numbers side by side.
+// scratch memory where they are no contiguous rows.
 #pragma once
 #include <algorithm>
 
@@ -61,7 +61,7 @@ template <class F> void for_units(const ReducePlan& plan, int64_t cost, const F&
     for (int64_t i = first; i < last; ++i) work(plan.unit(i));
   });
 }
-// Calls work(in, out, out2, rows) for groups of at most kRowsAtOnce rows, one step of the plan's first dimension apart.
+// Calls work(in, out, out2, rows) for groups of at most kRowsAtOnce rows, successive along the plan's first dimension.
 // Rows are worth cutting finer than kWidth when there are few of them.
 template <class F> void for_rows(const ReducePlan& plan, int64_t cost, const F& work) {
   if (plan.outputs == 0 || plan.count == 0) return;

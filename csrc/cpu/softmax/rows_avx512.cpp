@@ -1,18 +1,18 @@
 // The rows of softmax on 512-bit registers: short ones stay in them from their maximum to their quotients.
 #include "cpu/features.h"
 #include "cpu/softmax/max_sum.h"
-#ifdef RL_HAS_WIDE
+#ifdef RL_HAS_AVX512
 #include "cpu/softmax/rows_avx512.h"
 
 namespace rl::RL_ISA {
 namespace {
 
 // A row that fits V registers.
-template <class T, int V> RL_WIDE void short_exp_sums(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows,
-                                                      int64_t n, T* greatest, T* sums) {
-  constexpr int64_t kL = kWide<T>;
+template <class T, int V> RL_AVX512 void register_exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride,
+                                                           int64_t rows, int64_t n, T* greatest, T* sums) {
+  constexpr int64_t kL = kRegisterLanes<T>;
   const Mask last = lanes<T>(n - kL * (V - 1));
-  for (int64_t r = 0; r < rows; ++r, x += xapart) {
+  for (int64_t r = 0; r < rows; ++r, x += x_stride) {
     decltype(load(x)) v[V];
 #pragma GCC unroll 4
     for (int k = 0; k < V - 1; ++k) v[k] = load(x + kL * k);
@@ -35,20 +35,20 @@ template <class T, int V> RL_WIDE void short_exp_sums(const T* x, int64_t xapart
 #pragma GCC unroll 4
     for (int k = 0; k < V - 1; ++k) store(y + kL * k, v[k] * scale);
     store(y + kL * (V - 1), v[V - 1] * scale, last);
-    y += yapart;
+    y += y_stride;
   }
 }
 
-template <class T> RL_WIDE void sums_in_registers(const T* x, int64_t xapart, T* y, int64_t yapart, int64_t rows,
-                                                  int64_t n, T* greatest, T* sums) {
-  constexpr int64_t kL = kWide<T>;
+template <class T> RL_AVX512 void sums_in_registers(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows,
+                                                    int64_t n, T* greatest, T* sums) {
+  constexpr int64_t kL = kRegisterLanes<T>;
   if (n > 0 && n <= 4 * kL) {
-    constexpr ExpSums<T> kShort[] = {&short_exp_sums<T, 1>, &short_exp_sums<T, 2>, &short_exp_sums<T, 3>,
-                                     &short_exp_sums<T, 4>};
-    return kShort[(n - 1) / kL](x, xapart, y, yapart, rows, n, greatest, sums);
+    constexpr ExpSums<T> kShort[] = {&register_exp_sums<T, 1>, &register_exp_sums<T, 2>, &register_exp_sums<T, 3>,
+                                     &register_exp_sums<T, 4>};
+    return kShort[(n - 1) / kL](x, x_stride, y, y_stride, rows, n, greatest, sums);
   }
   constexpr int64_t kBlock = 1024;  // floats are summed within it, blocks as doubles
-  for (int64_t r = 0; r < rows; ++r, x += xapart) {
+  for (int64_t r = 0; r < rows; ++r, x += x_stride) {
     auto m = all(kNone<T>), m2 = m;
     Mask odd = 0;  // NaN, which a maximum may lose
     int64_t i = 0;
@@ -86,21 +86,21 @@ template <class T> RL_WIDE void sums_in_registers(const T* x, int64_t xapart, T*
     const auto scale = all(static_cast<T>(1 / total));
     for (i = 0; i + kL <= n; i += kL) store(y + i, load(y + i) * scale);
     if (i < n) store(y + i, load(y + i, lanes<T>(n - i)) * scale, lanes<T>(n - i));
-    y += yapart;
+    y += y_stride;
   }
 }
 
 }  // namespace
 
-template <class T> ExpSums<T> wide_exp_sums() { return cpu::has_avx512() ? &sums_in_registers<T> : nullptr; }
-template ExpSums<float> wide_exp_sums<float>();
-template ExpSums<double> wide_exp_sums<double>();
+template <class T> ExpSums<T> exp_sums_avx512() { return cpu::has_avx512() ? &sums_in_registers<T> : nullptr; }
+template ExpSums<float> exp_sums_avx512<float>();
+template ExpSums<double> exp_sums_avx512<double>();
 
 }  // namespace rl::RL_ISA
 #else
 namespace rl::RL_ISA {
-template <class T> ExpSums<T> wide_exp_sums() { return nullptr; }
-template ExpSums<float> wide_exp_sums<float>();
-template ExpSums<double> wide_exp_sums<double>();
+template <class T> ExpSums<T> exp_sums_avx512() { return nullptr; }
+template ExpSums<float> exp_sums_avx512<float>();
+template ExpSums<double> exp_sums_avx512<double>();
 }  // namespace rl::RL_ISA
 #endif

@@ -1,4 +1,4 @@
-// What the wide loops of softmax are made of: registers of numbers in the type they are computed in.
+// What the AVX-512 loops of softmax are made of: registers of the type they are computed in.
 #pragma once
 #include "base/half.h"
 #include "cpu/simd/math_avx512.h"
@@ -7,11 +7,11 @@ namespace rl::RL_ISA {
 namespace {
 
 template <class T> inline constexpr T kNone = -__builtin_inff();
-template <class T> inline constexpr int64_t kWide = 64 / sizeof(T);
+template <class T> inline constexpr int64_t kRegisterLanes = 64 / sizeof(T);
 using Mask = __mmask16;  // of doubles the lower half
 
 template <class T> RL_STEP Mask lanes(int64_t left) {
-  return static_cast<Mask>(left >= kWide<T> ? (1 << kWide<T>)-1 : (1 << left) - 1);
+  return static_cast<Mask>(left >= kRegisterLanes<T> ? (1 << kRegisterLanes<T>)-1 : (1 << left) - 1);
 }
 RL_STEP F load(const float* x) { return _mm512_loadu_ps(x); }
 RL_STEP D load(const double* x) { return _mm512_loadu_pd(x); }

@@ -12,13 +12,13 @@ namespace {
 
 // At most kRowsAtOnce contiguous rows; y may be x.
 template <class C>
-void softmax_rows(bool log, const C* x, int64_t xapart, C* y, int64_t yapart, int64_t rows, int64_t n) {
+void softmax_rows(bool log, const C* x, int64_t x_stride, C* y, int64_t y_stride, int64_t rows, int64_t n) {
   C greatest[kRowsAtOnce], sums[kRowsAtOnce];
-  exp_sums(x, xapart, log ? nullptr : y, yapart, rows, n, greatest, sums);
+  exp_sums(x, x_stride, log ? nullptr : y, y_stride, rows, n, greatest, sums);
   if (!log) return;
 #pragma GCC ivdep
   for (int64_t r = 0; r < rows; ++r) sums[r] = RL_ISA::log(sums[r]);
-  for (int64_t r = 0; r < rows; ++r, x += xapart, y += yapart) {
+  for (int64_t r = 0; r < rows; ++r, x += x_stride, y += y_stride) {
     // One after the other: a large maximum would swallow the logarithm.
     const C m = greatest[r], rest = sums[r];
 #pragma GCC ivdep
@@ -27,8 +27,8 @@ void softmax_rows(bool log, const C* x, int64_t xapart, C* y, int64_t yapart, in
 }
 
 // Columns side by side, up to kWidth: m and s hold their maxima and sums. Three readings of the rows.
-template <class T> void softmax_columns(bool log, const T* x, int64_t step, int64_t apart, T* y, int64_t ystep,
-                                        int64_t yapart, int64_t n, int64_t rows) {
+template <class T> void softmax_columns(bool log, const T* x, int64_t step, int64_t stride, T* y, int64_t ystep,
+                                        int64_t y_stride, int64_t n, int64_t rows) {
   using C = compute_t<T>;
   alignas(64) C m[kWidth], s[kWidth], e[kWidth];
   RunBuffer<C> buffer;
@@ -36,9 +36,9 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
   for (int64_t j = 0; j < kWidth; ++j) m[j] = -kInf<C>, s[j] = 0;
   auto row = [&](int64_t r) -> const C* {
     if constexpr (!is_half_v<T>) {
-      if (step == 1) return x + r * apart;
+      if (step == 1) return x + r * stride;
     }
-    gather_row(x + r * apart, step, n, buffer.get());
+    gather_row(x + r * stride, step, n, buffer.get());
     return buffer.get();
   };
   for (int64_t r = 0; r < rows; ++r) {
@@ -53,7 +53,7 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
       store_vec(e + j, t);
       store_vec(s + j, load_vec(s + j) + t);
     }
-    if (!log) scatter_row(e, y + r * yapart, ystep, n);
+    if (!log) scatter_row(e, y + r * y_stride, ystep, n);
   }
   if (log) {
 #pragma GCC ivdep
@@ -66,9 +66,9 @@ template <class T> void softmax_columns(bool log, const T* x, int64_t step, int6
       const C* v = row(r);
 #pragma GCC ivdep
       for (int64_t j = 0; j < n; ++j) e[j] = (v[j] - m[j]) - s[j];
-      scatter_row(e, y + r * yapart, ystep, n);
+      scatter_row(e, y + r * y_stride, ystep, n);
     } else {
-      T* o = y + r * yapart;
+      T* o = y + r * y_stride;
 #pragma GCC ivdep
       for (int64_t j = 0; j < n; ++j) o[j * ystep] = static_cast<T>(static_cast<C>(o[j * ystep]) * s[j]);
     }
@@ -79,42 +79,42 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
   using C = compute_t<T>;
   OneRow rows(out, dim);
   ReducePlan plan(rows.view, in);
-  int64_t n = in.ndim ? in.sizes[dim] : 1, apart = in.ndim ? in.strides[dim] : 1,
-          oapart = out.ndim ? out.strides[dim] : 1;
+  int64_t n = in.ndim ? in.sizes[dim] : 1, stride = in.ndim ? in.strides[dim] : 1,
+          out_stride = out.ndim ? out.strides[dim] : 1;
   const T* x = in.as<T>();
   T* y = out.as<T>();
-  if (plan.columns && apart != 1 && plan.kin[0] == 1 && plan.kout[0] == 1) {
-    static const SoftmaxColumns<T> wide = wide_softmax_columns<T>();
+  if (plan.columns && stride != 1 && plan.kin[0] == 1 && plan.kout[0] == 1) {
+    static const SoftmaxColumns<T> avx512 = softmax_columns_avx512<T>();
     plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
-    if (wide)
-      return for_units(plan, 2,
-                       [&](const ReducePlan::Unit& u) { wide(log, x + u.in, apart, y + u.out, oapart, n, u.n); });
+    if (avx512)
+      return for_units(
+          plan, 2, [&](const ReducePlan::Unit& u) { avx512(log, x + u.in, stride, y + u.out, out_stride, n, u.n); });
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       if constexpr (is_half_v<T>) {  // as floats beside them: they would be rounded between the steps
         const int64_t most = std::min(u.n, std::max<int64_t>(16, 65536 / n));
         Scratch<C> scratch(n * most);
         C* block = scratch.get();
         for (int64_t j = 0; j < u.n; j += most) {
-          const int64_t wide = std::min(most, u.n - j);
-          for (int64_t r = 0; r < n; ++r) widen(x + u.in + r * apart + j, block + r * wide, wide);
-          softmax_columns(log, block, 1, wide, block, 1, wide, wide, n);
-          for (int64_t r = 0; r < n; ++r) narrow(block + r * wide, y + u.out + r * oapart + j, wide);
+          const int64_t width = std::min(most, u.n - j);
+          for (int64_t r = 0; r < n; ++r) widen(x + u.in + r * stride + j, block + r * width, width);
+          softmax_columns(log, block, 1, width, block, 1, width, width, n);
+          for (int64_t r = 0; r < n; ++r) narrow(block + r * width, y + u.out + r * out_stride + j, width);
         }
       } else {
-        softmax_columns(log, x + u.in, plan.kin[0], apart, y + u.out, plan.kout[0], oapart, u.n, n);
+        softmax_columns(log, x + u.in, plan.kin[0], stride, y + u.out, plan.kout[0], out_stride, u.n, n);
       }
     });
   }
   for_rows(plan, 8, [&](int64_t i, int64_t o, int64_t, int64_t count) {
     if constexpr (!is_half_v<T>) {
-      if (apart == 1 && oapart == 1) return softmax_rows(log, x + i, plan.kin[0], y + o, plan.kout[0], count, n);
+      if (stride == 1 && out_stride == 1) return softmax_rows(log, x + i, plan.kin[0], y + o, plan.kout[0], count, n);
     }
     together(count, n, [&](int64_t r, int64_t some) {
       Scratch<C> scratch(some * n);
       C* block = scratch.get();
-      gather_rows(x + i + r * plan.kin[0], plan.kin[0], apart, some, n, block);
+      gather_rows(x + i + r * plan.kin[0], plan.kin[0], stride, some, n, block);
       softmax_rows(log, block, n, block, n, some, n);
-      scatter_rows(block, y + o + r * plan.kout[0], plan.kout[0], oapart, some, n);
+      scatter_rows(block, y + o + r * plan.kout[0], plan.kout[0], out_stride, some, n);
     });
   });
 }

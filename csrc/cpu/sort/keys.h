@@ -46,16 +46,16 @@ template <class T> [[gnu::always_inline]] inline T from_key(KeyBits<T> key) {
 }
 template <class T> inline constexpr KeyBits<T> kZeroKey = static_cast<KeyBits<T>>(KeyBits<T>(1) << (8 * sizeof(T) - 1));
 
-// Key in the high half, index in the low one: comparing the whole is comparing keys, then places.
+// Key in the high half, index in the low one: comparing the whole is comparing keys, then positions.
 using PackedItem = uint64_t;
-struct WideItem {
+struct PairItem {
   uint64_t key, index;
-  bool operator<(const WideItem& o) const { return key != o.key ? key < o.key : index < o.index; }
+  bool operator<(const PairItem& o) const { return key != o.key ? key < o.key : index < o.index; }
 };
 [[gnu::always_inline]] inline uint64_t key_of(PackedItem item) { return item >> 32; }
-[[gnu::always_inline]] inline uint64_t key_of(const WideItem& item) { return item.key; }
+[[gnu::always_inline]] inline uint64_t key_of(const PairItem& item) { return item.key; }
 [[gnu::always_inline]] inline int64_t index_of(PackedItem item) { return static_cast<int64_t>(item & 0xffffffffu); }
-[[gnu::always_inline]] inline int64_t index_of(const WideItem& item) { return static_cast<int64_t>(item.index); }
+[[gnu::always_inline]] inline int64_t index_of(const PairItem& item) { return static_cast<int64_t>(item.index); }
 template <class Item> [[gnu::always_inline]] inline Item make_item(uint64_t key, int64_t index) {
   if constexpr (__is_same(Item, PackedItem)) return key << 32 | static_cast<uint64_t>(index);
   else return {key, static_cast<uint64_t>(index)};
@@ -78,9 +78,9 @@ template <class Item, class T> inline void load_row(const T* p, int64_t stride, 
                [&](int64_t first, int64_t last) { load_items(p, stride, first, last - first, flip, items + first); });
 }
 
-// Sorts by key, equal keys by index; the items come in the order of their indices. `room` holds n more items.
-// Returns where the result is: `items` or `room`.
-// A handful of items to their ranks: comparisons without jumps, whose way no processor could foresee.
+// Sorts by key, equal keys by index; the items come in the order of their indices. `buffer` holds n more items.
+// Returns where the result is: `items` or `buffer`.
+// A handful of items to their ranks: comparisons without jumps, whose outcome no processor could foresee.
 inline constexpr int64_t kHandful = 8;
 template <class Item> [[gnu::always_inline]] inline int64_t rank_of(const Item* items, int64_t n, int64_t i) {
   int64_t rank = 0;
@@ -88,8 +88,8 @@ template <class Item> [[gnu::always_inline]] inline int64_t rank_of(const Item* 
   return rank;
 }
 
-PackedItem* sort_items(PackedItem* items, PackedItem* room, int64_t n, int key_bits);
-WideItem* sort_items(WideItem* items, WideItem* room, int64_t n, int key_bits);
+PackedItem* sort_items(PackedItem* items, PackedItem* buffer, int64_t n, int key_bits);
+PairItem* sort_items(PairItem* items, PairItem* buffer, int64_t n, int key_bits);
 
 // f(type_tag<T>{}) for the real types that have an order.
 template <class F> bool visit_ordered(DType t, F&& f) {
@@ -106,7 +106,7 @@ template <class T, class F> void with_item(int64_t n, F&& f) {
   if constexpr (sizeof(T) <= 4) {
     if (n <= UINT32_MAX) return f(type_tag<PackedItem>{});
   }
-  f(type_tag<WideItem>{});
+  f(type_tag<PairItem>{});
 }
 
 }  // namespace rl::RL_ISA

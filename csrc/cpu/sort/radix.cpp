@@ -63,19 +63,19 @@ template <class Item> uint64_t differing_bits(const Item* items, int64_t n) {
   return differ;
 }
 
-template <class Item> Item* radix_sort_large(Item* items, Item* room, int64_t n, int key_bits) {
+template <class Item> Item* radix_sort_large(Item* items, Item* buffer, int64_t n, int key_bits) {
   const uint64_t differ = differing_bits(items, n);
   auto cells = static_cast<size_t>((n + kChunk - 1) / kChunk * 256);
   auto counts = std::make_unique_for_overwrite<uint32_t[]>(cells);
   auto starts = std::make_unique_for_overwrite<int64_t[]>(cells);
   for (int shift = 0; shift < key_bits; shift += 8)
-    if (differ >> shift & 255 && radix_pass<8>(items, room, n, shift, counts.get(), starts.get()))
-      std::swap(items, room);
+    if (differ >> shift & 255 && radix_pass<8>(items, buffer, n, shift, counts.get(), starts.get()))
+      std::swap(items, buffer);
   return items;
 }
 
 // Fits one chunk: all digits are counted in one reading.
-template <int kDigitsOfKey, class Item> Item* radix_sort_small(Item* items, Item* room, int64_t n) {
+template <int kDigitsOfKey, class Item> Item* radix_sort_small(Item* items, Item* buffer, int64_t n) {
   uint32_t counts[kDigitsOfKey][256] = {};
   for (int64_t i = 0; i < n; ++i)
     for (int d = 0; d < kDigitsOfKey; ++d) ++counts[d][digit<8>(items[i], 8 * d)];
@@ -88,16 +88,16 @@ template <int kDigitsOfKey, class Item> Item* radix_sort_small(Item* items, Item
       start[v] = sum;
       sum += count;
     }
-    for (int64_t i = 0; i < n; ++i) room[start[digit<8>(items[i], 8 * d)]++] = items[i];
-    std::swap(items, room);
+    for (int64_t i = 0; i < n; ++i) buffer[start[digit<8>(items[i], 8 * d)]++] = items[i];
+    std::swap(items, buffer);
   }
   return items;
 }
 
-template <class Item> Item* sort_any(Item* items, Item* room, int64_t n, int key_bits) {
+template <class Item> Item* sort_any(Item* items, Item* buffer, int64_t n, int key_bits) {
   if (n <= kHandful) {
-    for (int64_t i = 0; i < n; ++i) room[rank_of(items, n, i)] = items[i];
-    return room;
+    for (int64_t i = 0; i < n; ++i) buffer[rank_of(items, n, i)] = items[i];
+    return buffer;
   }
   if (n <= 16) {
     for (int64_t i = 1; i < n; ++i) {
@@ -112,22 +112,22 @@ template <class Item> Item* sort_any(Item* items, Item* room, int64_t n, int key
     std::sort(items, items + n);
     return items;
   }
-  if (n > kChunk) return radix_sort_large(items, room, n, key_bits);
+  if (n > kChunk) return radix_sort_large(items, buffer, n, key_bits);
   switch (key_bits) {
-    case 8: return radix_sort_small<1>(items, room, n);
-    case 16: return radix_sort_small<2>(items, room, n);
-    case 32: return radix_sort_small<4>(items, room, n);
-    default: return radix_sort_small<8>(items, room, n);
+    case 8: return radix_sort_small<1>(items, buffer, n);
+    case 16: return radix_sort_small<2>(items, buffer, n);
+    case 32: return radix_sort_small<4>(items, buffer, n);
+    default: return radix_sort_small<8>(items, buffer, n);
   }
 }
 
 }  // namespace
 
-PackedItem* sort_items(PackedItem* items, PackedItem* room, int64_t n, int key_bits) {
-  return sort_any(items, room, n, key_bits);
+PackedItem* sort_items(PackedItem* items, PackedItem* buffer, int64_t n, int key_bits) {
+  return sort_any(items, buffer, n, key_bits);
 }
-WideItem* sort_items(WideItem* items, WideItem* room, int64_t n, int key_bits) {
-  return sort_any(items, room, n, key_bits);
+PairItem* sort_items(PairItem* items, PairItem* buffer, int64_t n, int key_bits) {
+  return sort_any(items, buffer, n, key_bits);
 }
 
 }  // namespace rl::RL_ISA

@@ -13,24 +13,24 @@ namespace rl::RL_ISA {
 namespace {
 
 // Memory for items, without clearing it.
-template <class Item> std::unique_ptr<Item[]> room_for(int64_t n) {
+template <class Item> std::unique_ptr<Item[]> buffer_for(int64_t n) {
   return std::make_unique_for_overwrite<Item[]>(static_cast<size_t>(n));
 }
 
-// The last place of the first of the longest runs of equal values.
-template <class Equal, class Place> int64_t longest_run(int64_t n, Equal&& equal, Place&& place) {
+// The last position of the first of the longest runs of equal values.
+template <class Equal, class Position> int64_t longest_run(int64_t n, Equal&& equal, Position&& index) {
   int64_t best = 0, most = 0;
   for (int64_t i = 0, run = 1; i < n; ++i, ++run) {
     if (i + 1 < n && equal(i, i + 1)) continue;
-    if (run > most) most = run, best = place(i);
+    if (run > most) most = run, best = index(i);
     run = 0;
   }
   return best;
 }
 
 // Where the mode stands in its row: the last of the values that are there most often, the least of those.
-template <class T, class Item> int64_t mode_place(Item* items, Item* room, int64_t n) {
-  const Item* sorted = sort_items(items, room, n, 8 * static_cast<int>(sizeof(T)));
+template <class T, class Item> int64_t mode_index(Item* items, Item* buffer, int64_t n) {
+  const Item* sorted = sort_items(items, buffer, n, 8 * static_cast<int>(sizeof(T)));
   return longest_run(
       n, [&](int64_t i, int64_t j) { return key_of(sorted[i]) == key_of(sorted[j]); },
       [&](int64_t i) { return index_of(sorted[i]); });
@@ -38,24 +38,24 @@ template <class T, class Item> int64_t mode_place(Item* items, Item* room, int64
 
 // PyTorch compares with < alone, so that values on both sides of a NaN stay as they are: the mode of such a row is what
 // the standard library's sort makes of that. Its scans end at every pivot, a NaN or not, and stay in the row.
-struct Numbered {
+struct Indexed {
   double value;
-  int64_t place;
+  int64_t index;
 };
-int64_t mode_place_among_nans(Numbered* items, int64_t n) {
-  std::sort(items, items + n, [](const Numbered& a, const Numbered& b) { return a.value < b.value; });
+int64_t mode_index_among_nans(Indexed* items, int64_t n) {
+  std::sort(items, items + n, [](const Indexed& a, const Indexed& b) { return a.value < b.value; });
   return longest_run(
       n, [&](int64_t i, int64_t j) { return items[i].value == items[j].value; },
-      [&](int64_t i) { return items[i].place; });
+      [&](int64_t i) { return items[i].index; });
 }
 
-constexpr int64_t kFewItems = 2048;  // compared with each other; more are told apart by their digits first
+constexpr int64_t kFewItems = 2048;  // compared with each other; more are split by their digits first
 constexpr int64_t kSelectChunk = 1 << 15, kKeyBlock = 64;
 constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits;
 
 template <class Item> using KeyOf = std::conditional_t<__is_same(Item, PackedItem), uint32_t, uint64_t>;
 
-// Where items come from, in the order of their places: a row, or what a digit has left of it.
+// Where items come from, in the order of their positions: a row, or what a digit has left of it.
 template <class Item, class T> struct RowItems {
   const T* x;
   int64_t stride;
@@ -94,8 +94,8 @@ void each_digits(const From& from, int64_t n, int low, int64_t chunks, const Wor
   });
 }
 
-// Of n items the one that has rank k by key and place; all share the digits from `shift` up. Where they are many, only
-// those with the same next digit as the one looked for are kept.
+// Of n items the one that has rank k by key and position; all share the digits from `shift` up. Where they are many,
+// only those with the same next digit as the one looked for are kept.
 template <class Item, class From> Item item_of_rank(const From& from, int64_t n, int64_t k, int shift) {
   if (n <= kHandful) {
     Item items[kHandful] = {};
@@ -107,7 +107,7 @@ template <class Item, class From> Item item_of_rank(const From& from, int64_t n,
   if (n <= kFewItems) {
     constexpr int64_t kOnStack = 64;
     Item few[kOnStack] = {};
-    auto more = n > kOnStack ? room_for<Item>(n) : nullptr;
+    auto more = n > kOnStack ? buffer_for<Item>(n) : nullptr;
     Item* items = more ? more.get() : few;
     from.load(n, items);
     std::nth_element(items, items + k, items + n);
@@ -146,8 +146,8 @@ template <class Item, class From> Item item_of_rank(const From& from, int64_t n,
     }
     return item_of_rank<Item>(from, n, k, std::bit_width(differ));
   }
-  auto items = room_for<Item>(kept);
-  auto ends = room_for<int64_t>(chunks);  // how far each chunk has written
+  auto items = buffer_for<Item>(kept);
+  auto ends = buffer_for<int64_t>(chunks);  // how far each chunk has written
   for (int64_t c = 0, sum = 0; c < chunks; ++c) {
     ends[static_cast<size_t>(c)] = sum;
     sum += count_of(c, wanted);
@@ -163,22 +163,22 @@ template <class Item, class From> Item item_of_rank(const From& from, int64_t n,
   return item_of_rank<Item>(KeptItems<Item>{items.get()}, kept, k, low);
 }
 
-// The place in its row of what is asked for.
-template <class T, class Item> int64_t place_of(Select what, int64_t k, const T* x, int64_t stride, int64_t n) {
+// The position in its row of what is asked for.
+template <class T, class Item> int64_t selected_index(Select what, int64_t k, const T* x, int64_t stride, int64_t n) {
   if (what == Select::Mode) {
     constexpr int64_t kOnStack = 64;
     Item few[2 * kOnStack];
-    auto more = n > kOnStack ? room_for<Item>(2 * n) : nullptr;
+    auto more = n > kOnStack ? buffer_for<Item>(2 * n) : nullptr;
     Item* items = more ? more.get() : few;
     load_items<Item>(x, stride, 0, n, false, items);
     if constexpr (has_nan<T>) {
       if (std::any_of(items, items + n, [](const Item& item) { return key_of(item) == kNanKey<T>; })) {
-        auto numbered = room_for<Numbered>(n);
-        for (int64_t i = 0; i < n; ++i) numbered[i] = {static_cast<double>(x[i * stride]), i};
-        return mode_place_among_nans(numbered.get(), n);
+        auto indexed = buffer_for<Indexed>(n);
+        for (int64_t i = 0; i < n; ++i) indexed[i] = {static_cast<double>(x[i * stride]), i};
+        return mode_index_among_nans(indexed.get(), n);
       }
     }
-    return mode_place<T>(items, items + n, n);
+    return mode_index<T>(items, items + n, n);
   }
   if (what != Select::Kth) {
     int64_t nans = 0;
@@ -206,10 +206,11 @@ void select_of(Select what, int64_t k, const View* values, const View* indices, 
   if (n == 0) return;
   auto row = [&](const int64_t* at) {
     const T* x = in.as<T>() + at[0];
-    int64_t place = 0;
-    with_item<T>(n, [&](auto tag) { place = place_of<T, typename decltype(tag)::type>(what, k, x, rows.apart[0], n); });
-    if (values) values->as<T>()[at[1]] = x[place * rows.apart[0]];
-    if (indices) indices->as<int64_t>()[at[2]] = place;
+    int64_t index = 0;
+    with_item<T>(
+        n, [&](auto tag) { index = selected_index<T, typename decltype(tag)::type>(what, k, x, rows.stride[0], n); });
+    if (values) values->as<T>()[at[1]] = x[index * rows.stride[0]];
+    if (indices) indices->as<int64_t>()[at[2]] = index;
   };
   rows.each(4096 / (n + 5), row);  // a row costs something of its own
 }

@@ -39,11 +39,11 @@ template <class T, class Item>
   }
 }
 
-// Rows of 64-bit numbers by the first 32 bits of their distances from the least: half the memory, and half the passes.
-// The few that are equal in them are compared in full. Null where they are not few. `items` and `room` hold n each.
+// Rows of 64-bit elements by the first 32 bits of their distances from the least: half the memory, and half the passes.
+// The few that are equal in them are compared in full. Null where they are not few. `items` and `buffer` hold n each.
 constexpr int64_t kNarrowFrom = 512, kLongPiece = 1 << 15;
 template <class T>
-const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, PackedItem* items, PackedItem* room) {
+const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, PackedItem* items, PackedItem* buffer) {
   const uint64_t mask = flip ? ~uint64_t(0) : 0;
   auto key = [=](int64_t i) { return static_cast<uint64_t>(to_key(x[i * stride])) ^ mask; };
   const auto pieces = static_cast<size_t>((n + kLongPiece - 1) / kLongPiece);
@@ -60,7 +60,7 @@ const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, 
   parallel_for(0, n, kLongPiece, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) items[i] = make_item<PackedItem>((key(i) - least) >> shift, i);
   });
-  PackedItem* sorted = sort_items(items, room, n, bits <= 8 ? 8 : bits <= 16 ? 16 : 32);
+  PackedItem* sorted = sort_items(items, buffer, n, bits <= 8 ? 8 : bits <= 16 ? 16 : 32);
   if (shift == 0) return sorted;
   int64_t tied = 0;
   for (int64_t i = 1; i < n; ++i) tied += key_of(sorted[i]) == key_of(sorted[i - 1]);
@@ -77,10 +77,10 @@ const PackedItem* sort_narrow(const T* x, int64_t stride, int64_t n, bool flip, 
 }
 
 // Integers that lie close together, labels and bytes, are counted: a row of items is never made. digit(x) is less than
-// `digits` and in the order of the result. Chunk after chunk writes its places behind those of the one before.
+// `digits` and in the order of the result. Chunk after chunk writes its positions behind those of the one before.
 constexpr int64_t kMostDigits = 1 << 11, kCountedFrom = 256;
 template <class T, class Digit> void sort_counted(const T* x, int64_t stride, int64_t n, int64_t digits,
-                                                  const Digit& digit, int64_t* places, int64_t apart,
+                                                  const Digit& digit, int64_t* positions, int64_t positions_stride,
                                                   FunctionRef<void(int64_t, int64_t, int64_t)> put_run) {
   const int64_t chunk = std::max<int64_t>(1 << 14, 8 * digits), chunks = (n + chunk - 1) / chunk;
   auto counts = std::make_unique<int64_t[]>(static_cast<size_t>(chunks * digits));
@@ -98,18 +98,18 @@ template <class T, class Digit> void sort_counted(const T* x, int64_t stride, in
     }
     ends[static_cast<size_t>(d)] = sum;
   }
-  if (places)
+  if (positions)
     parallel_for(0, chunks, 1, [&](int64_t c, int64_t) {
       int64_t* start = counts.get() + c * digits;
       for (int64_t i = c * chunk, end = std::min(n, i + chunk); i < end; ++i)
-        places[start[digit(x[i * stride])]++ * apart] = i;
+        positions[start[digit(x[i * stride])]++ * positions_stride] = i;
     });
   for (int64_t d = 0, from = 0; d < digits; from = ends[static_cast<size_t>(d++)])
     if (from < ends[static_cast<size_t>(d)]) put_run(d, from, ends[static_cast<size_t>(d)]);
 }
 // False where they do not lie close together.
 template <class T> bool sort_labels(const T* x, int64_t stride, int64_t n, bool flip, T* values, int64_t step,
-                                    int64_t* places, int64_t apart) {
+                                    int64_t* positions, int64_t positions_stride) {
   using U = std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>>;
   T least = x[0], most = x[0];
   auto span = [&] { return static_cast<uint64_t>(static_cast<U>(static_cast<U>(most) - static_cast<U>(least))); };
@@ -127,8 +127,8 @@ template <class T> bool sort_labels(const T* x, int64_t stride, int64_t n, bool 
   auto rising = [=](T v) { return static_cast<U>(static_cast<U>(v) - static_cast<U>(least)); };
   auto falling = [=](T v) { return static_cast<U>(static_cast<U>(most) - static_cast<U>(v)); };
   const auto digits = static_cast<int64_t>(range) + 1;
-  if (flip) sort_counted(x, stride, n, digits, falling, places, apart, put_run);
-  else sort_counted(x, stride, n, digits, rising, places, apart, put_run);
+  if (flip) sort_counted(x, stride, n, digits, falling, positions, positions_stride, put_run);
+  else sort_counted(x, stride, n, digits, rising, positions, positions_stride, put_run);
   return true;
 }
 
@@ -140,7 +140,7 @@ template <class T> void sort_of(const View* values, const View* indices, const V
   // Puts out a row whose items have been sorted; value(item, row, stride) is what an item stands for.
   auto put = [&](const int64_t* at, const auto* sorted, auto&& value) {
     const T* x = in.as<T>() + at[0];
-    int64_t stride = rows.apart[0];
+    int64_t stride = rows.stride[0];
     std::unique_ptr<T[]> copy;
     if (values && in.data == values->data) {  // in place: what is read after being overwritten comes from a copy
       copy = items_for<T>(n);
@@ -150,11 +150,11 @@ template <class T> void sort_of(const View* values, const View* indices, const V
     auto some = [&](int64_t first, int64_t last) {
       if (values) {
         T* v = values->as<T>() + at[1];
-        for (int64_t i = first; i < last; ++i) v[i * rows.apart[1]] = value(sorted[i], x, stride);
+        for (int64_t i = first; i < last; ++i) v[i * rows.stride[1]] = value(sorted[i], x, stride);
       }
       if (indices) {
         int64_t* p = indices->as<int64_t>() + at[2];
-        for (int64_t i = first; i < last; ++i) p[i * rows.apart[2]] = index_of(sorted[i]);
+        for (int64_t i = first; i < last; ++i) p[i * rows.stride[2]] = index_of(sorted[i]);
       }
     };
     if (n <= kLongPiece) some(0, n);
@@ -167,14 +167,14 @@ template <class T> void sort_of(const View* values, const View* indices, const V
         T* v = values ? values->as<T>() + at[1] : nullptr;
         int64_t* p = indices ? indices->as<int64_t>() + at[2] : nullptr;
         const T* x = in.as<T>() + at[0];
-        if (n >= kCountedFrom && sort_labels(x, rows.apart[0], n, descending, v, rows.apart[1], p, rows.apart[2]))
+        if (n >= kCountedFrom && sort_labels(x, rows.stride[0], n, descending, v, rows.stride[1], p, rows.stride[2]))
           return;
       }
       if constexpr (sizeof(T) == 8) {
         if (n >= kNarrowFrom && n <= UINT32_MAX) {
           auto items = items_for<PackedItem>(2 * n);
           const T* x = in.as<T>() + at[0];
-          const PackedItem* sorted = sort_narrow(x, rows.apart[0], n, descending, items.get(), items.get() + n);
+          const PackedItem* sorted = sort_narrow(x, rows.stride[0], n, descending, items.get(), items.get() + n);
           auto value = [](PackedItem item, const T* row, int64_t stride) { return row[index_of(item) * stride]; };
           if (sorted) return put(at, sorted, value);
         }
@@ -184,7 +184,7 @@ template <class T> void sort_of(const View* values, const View* indices, const V
       Item* items = small;
       if (n > 128) large = items_for<Item>(2 * n), items = large.get();
       const T* x = in.as<T>() + at[0];
-      load_row<Item>(x, rows.apart[0], n, descending, items);
+      load_row<Item>(x, rows.stride[0], n, descending, items);
       const Item* sorted = sort_items(items, items + n, n, 8 * static_cast<int>(sizeof(T)));
       put(at, sorted,
           [&](const Item& item, const T* row, int64_t stride) { return value_of<T>(item, row, stride, descending); });
@@ -201,7 +201,7 @@ void sort(const View* values, const View* indices, const View& in, int dim, bool
 constexpr int64_t kFew = 32;
 
 // The k smallest items of a row into `best`, in order, where k is small: each that lies before the last of them is put
-// in its place. Vectors of keys of which none does are passed over.
+// in its position. Vectors of keys of which none does are passed over.
 template <class Item, class T>
 void smallest_few(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
   using S = std::conditional_t<__is_same(Item, PackedItem), int32_t, int64_t>;  // keys, for signed comparisons
@@ -243,7 +243,7 @@ void smallest_few(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, I
 template <class Item, class T>
 void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip, Item* best) {
   constexpr int64_t kStep = 512;
-  int64_t room = 2 * k + 64, held = 0;
+  int64_t buffer = 2 * k + 64, held = 0;
   uint64_t bar = ~uint64_t(0);
   Item block[kStep];
   for (int64_t i = 0; i < n && !stops_at(i); i += kStep) {
@@ -252,7 +252,7 @@ void smallest_items(const T* x, int64_t stride, int64_t n, int64_t k, bool flip,
     for (int64_t j = 0; j < m; ++j) {
       if (key_of(block[j]) > bar) continue;
       best[held++] = block[j];
-      if (held == room) {
+      if (held == buffer) {
         std::nth_element(best, best + k - 1, best + held);
         held = k;
         bar = key_of(best[k - 1]);
@@ -278,20 +278,20 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
       int key_bits = 8 * static_cast<int>(sizeof(T));
       if (k > n / 4) {
         if (n > kFew) memory = items_for<Item>(2 * n), best = memory.get();
-        load_items<Item>(x, rows.apart[0], 0, n, largest, best);
+        load_items<Item>(x, rows.stride[0], 0, n, largest, best);
         best = sort_items(best, best + n, n, key_bits);
       } else if (k <= kFew) {
-        smallest_few<Item>(x, rows.apart[0], n, k, largest, best);
+        smallest_few<Item>(x, rows.stride[0], n, k, largest, best);
       } else {
         memory = items_for<Item>(2 * k + 64), best = memory.get();
-        smallest_items<Item>(x, rows.apart[0], n, k, largest, best);
+        smallest_items<Item>(x, rows.stride[0], n, k, largest, best);
         if (sorted) std::sort(best, best + k);
       }
       T* v = values.as<T>() + at[1];
       int64_t* p = indices.as<int64_t>() + at[2];
       for (int64_t i = 0; i < k; ++i) {
-        v[i * rows.apart[1]] = x[index_of(best[i]) * rows.apart[0]];
-        p[i * rows.apart[2]] = index_of(best[i]);
+        v[i * rows.stride[1]] = x[index_of(best[i]) * rows.stride[0]];
+        p[i * rows.stride[2]] = index_of(best[i]);
       }
     });
   });

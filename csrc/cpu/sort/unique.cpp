@@ -1,4 +1,4 @@
-// Distinct elements and rows, and the place of values in sorted rows.
+// Distinct elements and rows, and the position of values in sorted rows.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -15,8 +15,8 @@
 namespace rl::RL_ISA {
 namespace {
 
-// Numbers the groups of equal neighbours in a sequence of n. same(i): element i equals the one before it;
-// original(i): its place in the input. begin(group, i) is called at the start of each.
+// Elements the groups of equal neighbours in a sequence of n. same(i): element i equals the one before it;
+// original(i): its position in the input. begin(group, i) is called at the start of each.
 template <class Same, class Original, class Begin> int64_t number_groups(int64_t n, int64_t* inverse, int64_t* counts,
                                                                          const Same& same, const Original& original,
                                                                          const Begin& begin) {
@@ -78,15 +78,15 @@ template <class T> int64_t unique_bytes(T* values, int64_t* inverse, int64_t* co
   std::vector<std::array<int64_t, 256>> parts(static_cast<size_t>(blocks));
   parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
-      // Equal neighbours are counted in different places: one addition need not wait for the other.
-      int32_t apart[4][256] = {};
+      // Equal neighbours are counted in different positions: one addition need not wait for the other.
+      int32_t stride[4][256] = {};
       const int64_t i1 = std::min(n, (b + 1) * kBlock);
       int64_t i = b * kBlock;
       for (; i + 4 <= i1; i += 4)
-        for (int64_t k = 0; k < 4; ++k) ++apart[k][key(x[i + k])];
-      for (; i < i1; ++i) ++apart[0][key(x[i])];
+        for (int64_t k = 0; k < 4; ++k) ++stride[k][key(x[i + k])];
+      for (; i < i1; ++i) ++stride[0][key(x[i])];
       for (size_t v = 0; v < 256; ++v)
-        parts[static_cast<size_t>(b)][v] = apart[0][v] + apart[1][v] + apart[2][v] + apart[3][v];
+        parts[static_cast<size_t>(b)][v] = stride[0][v] + stride[1][v] + stride[2][v] + stride[3][v];
     }
   });
   for (const auto& part : parts)
@@ -183,13 +183,13 @@ int64_t unique_key_rows(int64_t* first, int64_t* inverse, int64_t* counts, const
       [&](int64_t g, int64_t i) { first[g] = order[static_cast<size_t>(i)]; });
 }
 
-// out[k] = the number of elements of `row` that stand before values[k], with kSearches places in out. NaN stands after
-// everything. The searches of several values go in step, without branches: their waits for memory overlap. Each halves
-// what is left as PyTorch does, so that rows that are not sorted give PyTorch's numbers too; what is left to two
+// out[k] = the number of elements of `row` that stand before values[k], with kSearches positions in out. NaN stands
+// after everything. The searches of several values go in step, without branches: their waits for memory overlap. Each
+// halves what is left as PyTorch does, so that rows that are not sorted give PyTorch's results too; what is left to two
 // searches differs by at most one element, so that only the last step can find a search that has ended.
 constexpr int kSearches = 8;
 template <bool kRight, bool kSorted, class T>
-void find_places(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, int64_t* out) {
+void find_positions(const T* row, const int64_t* sorter, int64_t n, const T* values, int count, int64_t* out) {
   using C = compute_t<T>;
   C x[kSearches];
   int64_t low[kSearches] = {}, left[kSearches];
@@ -222,19 +222,19 @@ void searchsorted_of(const View& out, const View& sorted, const View& values, co
       CHECK(order[i] >= 0 && order[i] < n, Runtime, "torch.searchsorted(): sorter index out of range");
   }
   const bool narrow = out.dtype == DType::Int32;
-  auto* find = right ? (order ? &find_places<true, false, T> : &find_places<true, true, T>)
-                     : (order ? &find_places<false, false, T> : &find_places<false, true, T>);
+  auto* find = right ? (order ? &find_positions<true, false, T> : &find_positions<true, true, T>)
+                     : (order ? &find_positions<false, false, T> : &find_positions<false, true, T>);
   int64_t steps = 2 + std::bit_width(static_cast<uint64_t>(n));
   parallel_for(0, total, std::max<int64_t>(kSearches, 16384 / steps / kSearches * kSearches),
                [&](int64_t first, int64_t last) {
                  for (int64_t i = first; i < last;) {
                    int64_t row = i / per_row, at = row * n, row_end = std::min(last, (row + 1) * per_row);
                    int count = static_cast<int>(std::min<int64_t>(kSearches, row_end - i));
-                   int64_t places[kSearches];
-                   find(s + at, order ? order + at : nullptr, n, v + i, count, places);
+                   int64_t positions[kSearches];
+                   find(s + at, order ? order + at : nullptr, n, v + i, count, positions);
                    for (int k = 0; k < count; ++k, ++i) {
-                     if (narrow) out.as<int32_t>()[i] = static_cast<int32_t>(places[k]);
-                     else out.as<int64_t>()[i] = places[k];
+                     if (narrow) out.as<int32_t>()[i] = static_cast<int32_t>(positions[k]);
+                     else out.as<int64_t>()[i] = positions[k];
                    }
                  }
                });

@@ -65,7 +65,7 @@ struct Along {
   Along(const Along&) = delete;
   View of(const Tensor& x) const { return {x.data(), sizes.data(), strides.data(), ndim(), x.dtype()}; }
   int32_t ndim() const { return static_cast<int32_t>(sizes.size()); }
-  Places places(ErrorKind error, bool wrap) const { return {&index, 1, &size, &stride, &dim, error, wrap}; }
+  IndexSpec places(ErrorKind error, bool wrap) const { return {&index, 1, &size, &stride, &dim, error, wrap}; }
 };
 // The strides of a vector of indices along one of `ndim` dimensions.
 Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim);

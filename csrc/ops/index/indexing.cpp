@@ -108,7 +108,7 @@ struct Plan {
   View of(const Tensor& x) const {
     return {place(x), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
-  Places places() const {
+  IndexSpec places() const {
     return {views.data(),
             static_cast<int>(views.size()),
             indexed_sizes.data(),

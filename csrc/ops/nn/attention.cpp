@@ -68,7 +68,7 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
                         const OptTensor& given_mask) {
   const bool half = q.dtype() == DType::BFloat16 || q.dtype() == DType::Float16;
   const bool recorded = grad_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
-  if (half && (recorded || !g_cpu->attention->takes_halves())) {
+  if (half && (recorded || !g_cpu->attention->takes_half())) {
     auto wide = [](const Tensor& t) { return cast(t, DType::Float32); };
     return cast(attention(wide(q), wide(k), wide(v), causal, scale, given_mask), q.dtype());
   }

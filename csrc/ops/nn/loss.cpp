@@ -35,7 +35,7 @@ struct MseLossBackward : Node {
       d = mul(sub(x, t), mul(g, factor));
     } else {
       Value operands[] = {g, x, t};
-      d = pointwise("mse_loss_backward", Pointwise::ClippedSquareGrad, operands, 3,
+      d = pointwise("mse_loss_backward", Pointwise::HuberGrad, operands, 3,
                     with_numbers(Rule::Same, std::numeric_limits<double>::infinity(), factor));
     }
     return {d, needs(1) ? neg(d) : Tensor()};
@@ -75,7 +75,7 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
 
 // smooth_l1_loss, huber_loss: mean, sum or each of scale d^2 / 2, d = x - t, and scale limit (|d| - limit / 2) from
 // |d| = limit on        dx = dy [/ n] scale clamp(d, -limit, limit)
-struct ClippedSquareBackward : Node {
+struct HuberBackward : Node {
   static constexpr bool kStacks = true;
   Saved self, target;
   double limit = 1, scale = 1;
@@ -87,17 +87,17 @@ struct ClippedSquareBackward : Node {
       d = mul(clamp(sub(x, t), Scalar(-limit), Scalar(limit)), mul(g, factor));
     } else {
       Value operands[] = {g, x, t};
-      d = pointwise("smooth_l1_loss_backward", Pointwise::ClippedSquareGrad, operands, 3,
+      d = pointwise("smooth_l1_loss_backward", Pointwise::HuberGrad, operands, 3,
                     with_numbers(Rule::Same, limit, factor));
     }
     return {d, needs(1) ? neg(d) : Tensor()};
   }
   FIELDS(self, target, limit, scale, reduction)
 };
-struct SmoothL1LossBackward : ClippedSquareBackward {
+struct SmoothL1LossBackward : HuberBackward {
   static constexpr const char* kName = "SmoothL1LossBackward0";
 };
-struct HuberLossBackward : ClippedSquareBackward {
+struct HuberLossBackward : HuberBackward {
   static constexpr const char* kName = "HuberLossBackward0";
 };
 template <class N> static Tensor clipped_square(const char* name, const Tensor& input, const Tensor& target,
@@ -107,8 +107,7 @@ template <class N> static Tensor clipped_square(const char* name, const Tensor& 
   Tensor y;
   {
     NoGrad raw;
-    y = reduced(binary(name, Pointwise::ClippedSquare, input, target, with_numbers(Rule::Same, limit, scale)),
-                reduction);
+    y = reduced(binary(name, Pointwise::Huber, input, target, with_numbers(Rule::Same, limit, scale)), reduction);
   }
   return record<N>(y, {input, target}, [&](auto& n) {
     n.self = save(input);
@@ -216,7 +215,7 @@ static Tensor logits_loss(const Tensor& input, const Tensor& target, const OptTe
     return record<LogitsLossBackward>(binary(name, Pointwise::LogitsLoss, input, target, {.cost = 20}), {input, target},
                                       fill);
   Value operands[] = {input, target, Tensor(pos_weight)};
-  return record<LogitsLossBackward>(pointwise(name, Pointwise::WeighedLogitsLoss, operands, 3, {.cost = 20}),
+  return record<LogitsLossBackward>(pointwise(name, Pointwise::BCEWithLogits, operands, 3, {.cost = 20}),
                                     {input, target, Tensor(pos_weight)}, fill);
 }
 

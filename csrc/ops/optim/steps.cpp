@@ -15,8 +15,9 @@ namespace {
 // The rows of one step, sorted by element type, with what must stay alive until it is done.
 class Step {
  public:
-  Step(OptimStep step, bool maximize, double weight_decay, double shrink = 1) {
-    group_ = {step, weight_decay != 0 ? uint32_t{kDecay} : 0, maximize ? -1.0 : 1.0, weight_decay, shrink, {}};
+  Step(OptimStep step, bool maximize, double weight_decay, double decoupled_decay = 1) {
+    group_ = {
+        step, weight_decay != 0 ? uint32_t{kWeightDecay} : 0, maximize ? -1.0 : 1.0, weight_decay, decoupled_decay, {}};
   }
   void flag(OptimFlags f, bool on) {
     if (on) group_.flags |= f;

@@ -92,7 +92,7 @@ void check_frame(Frame frame, int64_t length, int64_t before, int64_t after, Int
         ") is empty. Calculated output size is too small");
 }
 // For each place of the framed dimension, the place it copies. What negative sizes crop does not come round again.
-Tensor places_of(Frame frame, int64_t length, int64_t before, int64_t after) {
+Tensor positions_of(Frame frame, int64_t length, int64_t before, int64_t after) {
   int64_t n = length + before + after, start = frame == Frame::Circular ? std::max<int64_t>(-before, 0) : 0;
   int64_t kept = length + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
   Tensor places = empty(Ints{n}, DType::Int64);
@@ -147,7 +147,7 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
     check_frame(kind, sizes[d], before, after, input.sizes());
     crops |= before < 0 || after < 0;
     if (before || after) {
-      places[i] = places_of(kind, sizes[d], before, after);
+      places[i] = positions_of(kind, sizes[d], before, after);
       lists[d] = places[i].data<int64_t>();
     }
     sizes[d] += before + after;

@@ -1,6 +1,6 @@
-"""Recurrent layers whose products take seven multiplications for eight: exact enough, and rows stay by themselves.
+"""Recurrent layers that multiply by Strassen-Winograd: exact enough, and rows stay by themselves.
 
-Batches of 32 and hidden sizes of 128 are what that way begins with; without 512-bit registers the plain way runs."""
+It begins with batches of 32 and hidden sizes of 128; without AVX-512 the ordinary GEMM runs."""
 
 import pytest
 
