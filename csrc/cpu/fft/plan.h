@@ -28,8 +28,8 @@ template <class T> struct FftPlan {
   std::vector<T> chirp_spectrum;  // of the conjugate chirp, divided by chirp->n, re then im
   std::vector<T> half_twiddles;   // exp(-2 pi i k / (2 n)), k = 0 .. n: for real signals of length 2 n
 
-  // Long signals, as a matrix of first->n rows and second->n columns, are transformed along both (Note [Long
-  // transforms]); they are not for run(). The twiddle factors between: exp(-2 pi i k j / n) from whole multiples of
+  // See Note [Long transforms]. A long signal, as a matrix of first->n rows and second->n columns, is transformed
+  // along both; run() does not do that. The twiddle factors between: exp(-2 pi i k j / n) from whole multiples of
   // kFine, what is left of them, and the twiddle factors of the first kSide columns of each row.
   static constexpr int64_t kLong = 8192, kFine = 1024, kSide = 16;
   std::shared_ptr<const FftPlan> first, second;

@@ -88,9 +88,23 @@ template <class R> void complex_rows(int64_t m, int64_t n, int64_t k, std::compl
       auto real = [](auto* x) { return reinterpret_cast<const R*>(x); };
       R* to = reinterpret_cast<R*>(c + j);
       const R* add = p ? to : d ? real(d + j) : nullptr;
-      cpu::gemm(cpu::Gemm<R>{m, 2 * cols, 2 * len, real(a + p), 2 * ars, 1, twice.get(), along ? 1 : 2 * cols,
-                             along ? 2 * len : 1, to, 2 * crs, 1, R(1), add ? (p ? R(1) : beta) : R(0), add,
-                             p ? 2 * crs : 2 * drs, 1});
+      cpu::gemm(cpu::Gemm<R>{.m = m,
+                             .n = 2 * cols,
+                             .k = 2 * len,
+                             .a = real(a + p),
+                             .ars = 2 * ars,
+                             .acs = 1,
+                             .b = twice.get(),
+                             .brs = along ? 1 : 2 * cols,
+                             .bcs = along ? 2 * len : 1,
+                             .c = to,
+                             .crs = 2 * crs,
+                             .ccs = 1,
+                             .alpha = R(1),
+                             .beta = add ? (p ? R(1) : beta) : R(0),
+                             .d = add,
+                             .drs = p ? 2 * crs : 2 * drs,
+                             .dcs = 1});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "cpu/gemm/dot.h"
 #include "cpu/gemm/half_avx512.h"
 #include "cpu/gemm/matmul.h"
+#include "cpu/gemm/transposed.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -45,8 +46,23 @@ template <class T> bool on_amx(const View& out, const View& a, const View& b, fl
     for (int64_t i = 0; i < batch.count; ++i) {
       int64_t o[kOperands];
       batch.offsets(i, o);
-      cpu::amx_gemm({c.rows, c.cols, x.cols, x.data + o[1], x.rs, x.cs, y.data + o[2], y.rs, y.cs, c.data + o[0], c.rs,
-                     1, alpha, 0, nullptr, 0, 0});
+      cpu::amx_gemm(cpu::Gemm<float, bfloat16>{.m = c.rows,
+                                               .n = c.cols,
+                                               .k = x.cols,
+                                               .a = x.data + o[1],
+                                               .ars = x.rs,
+                                               .acs = x.cs,
+                                               .b = y.data + o[2],
+                                               .brs = y.rs,
+                                               .bcs = y.cs,
+                                               .c = c.data + o[0],
+                                               .crs = c.rs,
+                                               .ccs = 1,
+                                               .alpha = alpha,
+                                               .beta = 0,
+                                               .d = nullptr,
+                                               .drs = 0,
+                                               .dcs = 0});
     }
     return true;
   }
@@ -59,31 +75,48 @@ template <class T> void on_vectors(const View& out, const View& a, const View& b
   const View* addend = params && params->beta.get<float>() != 0 ? params->addend : nullptr;
   const View* views[kOperands] = {&out, &a, &b, addend};
   Batch batch(views, out.ndim);
-  cpu::HalfGemm<T> g = {c.rows, c.cols, x.cols, x.data, x.rs, x.cs, y.data, y.rs, y.cs, c.data, c.rs, c.cs};
+  cpu::HalfGemm<T> g = {.m = c.rows,
+                        .n = c.cols,
+                        .k = x.cols,
+                        .a = x.data,
+                        .ars = x.rs,
+                        .acs = x.cs,
+                        .b = y.data,
+                        .brs = y.rs,
+                        .bcs = y.cs,
+                        .c = c.data,
+                        .crs = c.rs,
+                        .ccs = c.cs};
   g.alpha = params ? params->alpha.get<float>() : 1.0f;
   g.beta = addend ? params->beta.get<float>() : 0.0f;
   g.d = addend ? addend->as<T>() : nullptr;
-  g.drs = addend ? addend->strides[out.ndim - 2] : 0, g.dcs = addend ? addend->strides[out.ndim - 1] : 0;
+  g.drs = addend ? addend->strides[out.ndim - 2] : 0;
+  g.dcs = addend ? addend->strides[out.ndim - 1] : 0;
   // One matrix b for all of a: a single taller GEMM, if the rows of a follow each other.
   if (batch.ndim > 0 && batch.strides[2][batch.ndim - 1] == 0) {
     const int last = batch.ndim - 1;
     auto follows = [&](int o, int64_t rs) { return g.m == 1 || batch.strides[o][last] == g.m * rs; };
     if (follows(0, g.crs) && follows(1, g.ars) && (!addend || follows(3, g.drs))) {
-      if (g.m == 1) g.crs = batch.strides[0][last], g.ars = batch.strides[1][last], g.drs = batch.strides[3][last];
+      if (g.m == 1) {
+        g.crs = batch.strides[0][last];
+        g.ars = batch.strides[1][last];
+        g.drs = batch.strides[3][last];
+      }
       g.m *= batch.sizes[last];
       batch.count /= batch.sizes[last];
       --batch.ndim;
     }
   }
   const bool swapped = g.ccs != 1 && g.crs == 1;
-  if (swapped)  // c^T = b^T @ a^T
-    g = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
+  if (swapped) g = cpu::transposed(g);
   auto body = [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
       int64_t o[kOperands];
       batch.offsets(i, o);
       cpu::HalfGemm<T> one = g;
-      one.a += o[swapped ? 2 : 1], one.b += o[swapped ? 1 : 2], one.c += o[0];
+      one.a += o[swapped ? 2 : 1];
+      one.b += o[swapped ? 1 : 2];
+      one.c += o[0];
       if (one.d) one.d += o[3];
       cpu::half_gemm(one);
     }

@@ -5,6 +5,7 @@
 #include "backend/matmul.h"
 #include "cpu/features.h"
 #include "cpu/gemm/tiles.h"
+#include "cpu/gemm/transposed.h"
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
@@ -75,8 +76,7 @@ template <class K> void blocked(const HalfGemm<typename K::Number>& g) {
 
 template <class K> void run(HalfGemm<typename K::Number> g) {
   if (g.packed || g.sums) return blocked<K>(g);
-  if (g.n <= kSmallM && g.n < g.m)  // c^T = b^T @ a^T
-    g = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
+  if (g.n <= kSmallM && g.n < g.m) g = transposed(g);
   if (g.m <= kSmallM && g.bcs == 1) return dots_small_m<K>(g);
   if (g.m > kSmallN || g.brs != 1) return blocked<K>(g);
   Scratch<typename K::Number> rows;

@@ -193,8 +193,8 @@ template <int P, class T> void pack_columns(const T* src, int64_t step, int64_t 
 
 inline constexpr int kBlockRows = 12;
 
-// MR rows by NV vectors of c, from rows of b with stride ldb. a has unit stride along the sum and rows that are `as`
-// apart (in place), or unit stride along the rows and steps of the sum with stride `as`. The sums start from the row
+// MR rows by NV vectors of c, from rows of b with stride ldb. a has unit stride along the sum and rows with stride `as`
+// (in place), or unit stride along the rows and steps of the sum with stride `as`. The sums start from the row
 // `start`, or from zero where it is null. `last` is the mask of the last vector of columns.
 //   (k, a, as, b, ldb, c, ldc, alpha, add, start, last)
 template <class T> using BlockFn = void (*)(int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t, T, bool,
@@ -224,7 +224,7 @@ template <class T> KeepingBlockFn<T> keeping_block_of(bool in_place) {
   else return double_keeping_block(in_place);
 }
 
-// NV vectors of columns by MR rows of a with stride `ars` with unit stride along the sum; b is packed as
+// NV vectors of columns by MR rows of a with stride `ars` and unit stride along the sum; b is packed as
 // [k][NV * W]. The result goes to tile[MR][NV * W].
 template <int MR, int NV, class T> void rows_block(int64_t k, const T* a, int64_t ars, const T* b, T* tile) {
   using V = Vec<T>;

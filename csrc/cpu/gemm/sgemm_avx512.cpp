@@ -8,6 +8,7 @@
 #include "cpu/gemm/amx.h"
 #include "cpu/gemm/half_avx512.h"
 #include "cpu/gemm/tiles.h"
+#include "cpu/gemm/transposed.h"
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
@@ -317,9 +318,7 @@ template <class T> void run(const Gemm<T>& g) {
   bool few_rows = g.m <= kNarrow && g.brs == 1 && g.bcs != 1, few_cols = g.n <= kFewCols && g.acs == 1 && g.ars != 1;
   if (g.k < 32 || !(few_rows || few_cols)) return Blocked<T>(g).run();
   Gemm<T> t = g;
-  if (!few_rows) {  // c^T = b^T @ a^T
-    t = {g.n, g.m, g.k, g.b, g.bcs, g.brs, g.a, g.acs, g.ars, g.c, g.ccs, g.crs, g.alpha, g.beta, g.d, g.dcs, g.drs};
-  }
+  if (!few_rows) t = transposed(g);
   Scratch<T> rows;
   if (t.acs != 1) {
     rows.reset(t.m * t.k);
@@ -338,8 +337,23 @@ void gemm(const Gemm<float>& g) {
   if (amx_profitable(g.m, g.n, g.k)) return amx_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
   // Three GEMMs of pairs for the sixteen bits of "high" would take longer than one of floats.
   if (g_float_precision == FloatPrecision::High || !pairs_profitable(g.m, g.n, g.k)) return run(g);
-  pairs_gemm(
-      {g.m, g.n, g.k, g.a, g.ars, g.acs, g.b, g.brs, g.bcs, g.c, g.crs, g.ccs, g.alpha, g.beta, g.d, g.drs, g.dcs});
+  pairs_gemm({.m = g.m,
+              .n = g.n,
+              .k = g.k,
+              .a = g.a,
+              .ars = g.ars,
+              .acs = g.acs,
+              .b = g.b,
+              .brs = g.brs,
+              .bcs = g.bcs,
+              .c = g.c,
+              .crs = g.crs,
+              .ccs = g.ccs,
+              .alpha = g.alpha,
+              .beta = g.beta,
+              .d = g.d,
+              .drs = g.drs,
+              .dcs = g.dcs});
 }
 void gemm(const Gemm<double>& g) { run(g); }
 

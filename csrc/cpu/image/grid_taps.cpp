@@ -14,7 +14,7 @@ constexpr int64_t kPoints = 128;
 constexpr int kMost = 4, kCorners = 16;
 
 // Of each of some points: the offsets of its taps along one dimension, their weights (0 outside), and the weights'
-// derivatives wrt the grid's number.
+// derivatives wrt the grid's coordinate.
 template <class T> struct AxisTaps {
   int count = 0;
   alignas(64) int32_t offset[kMost][kPoints];

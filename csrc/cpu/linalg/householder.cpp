@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
 // Those whose reflections are one GEMM, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
-constexpr int64_t kApart = 4;    // columns for which blocks are not profitable
+constexpr int64_t kUnblocked = 4;    // columns for which blocks are not profitable
 constexpr int64_t kSingle = 32;  // reflections for which blocks are not profitable
 
 // Up to N columns of c, reflected: c -= tau v (v^T c)
@@ -168,7 +168,7 @@ template <class T> struct ReflectionBlock {
 constexpr bool single(int64_t m, int64_t n, int64_t k) { return k <= kSingle && m <= 4 * kSingle && n <= 4 * kSingle; }
 template <class T> void reflect_all(bool adjoint, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda,
                                     const T* tau, T* c, int64_t ldc) {
-  const int64_t most = n <= kApart || single(m, n, k) ? 1 : block_of(k), blocks = (k + most - 1) / most;
+  const int64_t most = n <= kUnblocked || single(m, n, k) ? 1 : block_of(k), blocks = (k + most - 1) / most;
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t j = (adjoint ? b : blocks - 1 - b) * most;
     const T* corner = a + j * lda + j;
@@ -190,8 +190,8 @@ template <class T> void qr(int64_t m, int64_t n, int64_t k, T* a, int64_t ld, T*
     const int64_t count = std::min(most, k - j);
     T* corner = a + j * ld + j;
     const int64_t rest = n - j - count;
-    const ReflectionBlock<T> block(m - j, count, corner, ld, tau + j, rest > kApart);
-    if (rest > kApart) block.apply(true, rest, corner + count * ld, ld);
+    const ReflectionBlock<T> block(m - j, count, corner, ld, tau + j, rest > kUnblocked);
+    if (rest > kUnblocked) block.apply(true, rest, corner + count * ld, ld);
     else reflect_all(true, m - j, rest, count, corner, ld, tau + j, corner + count * ld, ld);
   }
 }

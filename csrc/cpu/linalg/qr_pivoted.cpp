@@ -122,7 +122,7 @@ template <class T> struct Pivoted {
 constexpr int64_t kSketched = 4 * kWidth;  // columns from which on it is profitable
 constexpr int64_t kSums = kWidth + 8;      // rows of a sketch
 
-// Columns of `rows` elements, at a and with stride ld, in another order, counted from 1.
+// Columns of `rows` elements, at a with stride ld, in another order, counted from 1.
 template <class T> void reorder(int64_t rows, int64_t n, T* a, int64_t ld, const int* order) {
   Scratch<int64_t> moved(n);
   int64_t count = 0;

@@ -19,7 +19,23 @@ template <class T> int64_t unblocked_size(int64_t k) { return k <= Vec<T>::W ? 5
 template <class T> void subtract(int64_t m, int64_t n, int64_t k, const T* a, int64_t ars, int64_t acs, const T* b,
                                  int64_t brs, int64_t bcs, T* c, int64_t ld) {
   if (m == 0 || n == 0 || k == 0) return;
-  gemm(Gemm<T>{m, n, k, a, ars, acs, b, brs, bcs, c, ld, 1, T(-1), T(1), c, ld, 1});
+  gemm(Gemm<T>{.m = m,
+               .n = n,
+               .k = k,
+               .a = a,
+               .ars = ars,
+               .acs = acs,
+               .b = b,
+               .brs = brs,
+               .bcs = bcs,
+               .c = c,
+               .crs = ld,
+               .ccs = 1,
+               .alpha = T(-1),
+               .beta = T(1),
+               .d = c,
+               .drs = ld,
+               .dcs = 1});
 }
 
 inline __m512 take_off(__m512 x, __m512 y, __m512 from) { return _mm512_fnmadd_ps(x, y, from); }

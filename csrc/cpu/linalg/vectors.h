@@ -68,7 +68,23 @@ template <class T> T reflect(int64_t n, T* x) {
 template <class T> void multiply(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
                                  const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ld) {
   if (m == 0 || n == 0 || k == 0) return;
-  gemm(Gemm<T>{n, m, k, b, bcs, brs, a, acs, ars, c, ld, 1, alpha, beta, beta == T(0) ? nullptr : c, ld, 1});
+  gemm(Gemm<T>{.m = n,
+               .n = m,
+               .k = k,
+               .a = b,
+               .ars = bcs,
+               .acs = brs,
+               .b = a,
+               .brs = acs,
+               .bcs = ars,
+               .c = c,
+               .crs = ld,
+               .ccs = 1,
+               .alpha = alpha,
+               .beta = beta,
+               .d = beta == T(0) ? nullptr : c,
+               .drs = ld,
+               .dcs = 1});
 }
 
 // out[j] = x^T p's column j, for k columns of n elements.
