@@ -62,9 +62,9 @@ template <class T, class F> void generate_values(const View& out, F&& f) {
 }
 
 // Note [Blocks of a range]
-// PyTorch's arange rounds the first number of every 32 bytes to the element type and counts on from there; what is left
+// PyTorch's arange rounds the first value of every 32 bytes to the element type and counts on from there; what is left
 // of pairs of such blocks is counted from the start. Programs that cut or compare fractions so counted (0, 0.1, ...)
-// get the same ones. Whole elements are the same in any order.
+// get the same ones. Integers are the same either way.
 template <class T> void range_in_blocks(const View& out, double start, double step) {
   using C = std::conditional_t<sizeof(T) == 2, float, double>;
   constexpr int64_t kBlock = 32 / sizeof(T);
