@@ -94,7 +94,6 @@ void survey(PyObject* o, int64_t depth, Survey& s) {
         kMaxDims);
   if (is_tensor(o)) {
     Tensor t = Tensor::borrow(o);
-    CHECK(t.numel() == 1 || depth == 0, Value, "only one element tensors can be converted to Python scalars");
     s.typed = s.has_typed ? promote_types(s.typed, t.dtype()) : t.dtype();
     s.has_typed = s.any = true;
     return;
@@ -201,6 +200,12 @@ void store(PyObject* o, char* at, DType dtype, bool in_list) {
 void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data, DType dtype) {
   if (depth == sizes.size()) {
     CHECK(!is_sequence(o), Value, "expected a number at dim ", depth, ", got a sequence");
+    if (is_tensor(o) && Tensor::borrow(o).numel() != 1) {
+      CHECK(is_float(dtype) || is_complex(dtype), Type,
+            "only integer tensors of a single element can be converted to an index: torch.stack(list) stacks them");
+      fail(ErrorKind::Value,
+           "only one element tensors can be converted to Python scalars: torch.stack(list) stacks them");
+    }
     return store(o, data, dtype, depth > 0);
   }
   CHECK(is_sequence(o), Type, "not a sequence");

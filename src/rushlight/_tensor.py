@@ -454,8 +454,29 @@ def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state, co
     return tensor
 
 
+def _reduce_wrapper(tensor):
+    """A tensor without memory of its own, in a pickle: its sizes and its attributes, which hold other tensors."""
+    from . import _utils
+    from .serialization._pickler import _state_of
+
+    args = (
+        type(tensor),
+        tensor.dtype,
+        tuple(tensor.size()),
+        tuple(tensor.stride()),
+        tensor.storage_offset(),
+        tensor.layout,
+        tensor.device,
+        tensor.requires_grad,
+    )
+    state = _state_of(tensor)
+    return _utils._rebuild_from_type_v2, (_utils._rebuild_wrapper_subclass, type(tensor), args, state)
+
+
 @method
 def __reduce_ex__(self, protocol):
+    if type(self) is not Tensor and _dispatches(type(self)) and not self._has_memory():
+        return _reduce_wrapper(self)
     state = (
         type(self),
         self.untyped_storage(),

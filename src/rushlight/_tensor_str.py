@@ -255,7 +255,7 @@ def tensor_str(t, *, tensor_contents=None):
     device = t.device
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")
-    is_meta = device.type == "meta" or (not plain and not t._has_memory())
+    is_meta = device.type == "meta" or (not plain and tensor_contents is None and not t._has_memory())
     empty = not is_meta and t.numel() == 0
     if is_meta or (t.dim() != 1 if empty else not _options.edgeitems):
         suffixes.append(f"size={tuple(t.shape)}")
@@ -280,8 +280,9 @@ def tensor_str(t, *, tensor_contents=None):
 
 def _tensor_str(self, indent):
     """The elements of a tensor as text, without the name around them."""
-    text = tensor_str(self.detach())
-    return text[text.index("(") + 1 : text.rindex("]") + 1] if "[" in text else text[text.index("(") + 1 : -1]
+    if self.numel() == 0:
+        return "[]"
+    return _contents(self.detach().as_subclass(rl.Tensor), indent)
 
 
 def _add_suffixes(tensor_str, suffixes, indent, force_newline):
@@ -298,4 +299,4 @@ def _add_suffixes(tensor_str, suffixes, indent, force_newline):
 
 
 def _str_intern(inp, *, tensor_contents=None):
-    return tensor_str(inp)
+    return tensor_str(inp, tensor_contents=tensor_contents)

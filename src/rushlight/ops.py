@@ -147,8 +147,10 @@ class Overload:
         return self.run(args, kwargs)
 
     def run(self, args, kwargs):
-        """The primitive itself, on plain tensors."""
-        return self._function(*args, **kwargs)
+        """The primitive itself, on plain tensors: several results are a plain tuple."""
+        result = self._function(*args, **kwargs)
+        named = isinstance(result, tuple) and getattr(self._function, "_results", None)
+        return tuple(result) if named else result
 
     def named(self, result):
         """Several results as the named tuple that the function gives."""

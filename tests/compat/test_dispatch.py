@@ -356,3 +356,79 @@ def test_parameters_of_other_classes_keep_them():
     with pytest.raises(RuntimeError, match=r"requires that detach\(\) returns an instance of the same type"):
         torch.nn.Parameter(Unwraps(torch.ones(2)))
     assert type(torch.nn.Parameter(wrapped(1.0))) is Wrapped
+
+
+@pytest.mark.parametrize(
+    "call, names",
+    [
+        (lambda x: x.narrow(0, 1, 2), ["aten.slice.Tensor"]),
+        (lambda x: torch.narrow(x, 1, start=-2, length=1), ["aten.slice.Tensor"]),
+        (lambda x: x.chunk(2), ["aten.split.Tensor"]),
+        (lambda x: x.unsafe_chunk(2), ["aten.unsafe_split.Tensor"]),
+        (lambda x: x.ravel(), ["aten.view.default"]),
+        (lambda x: x.unflatten(1, (2, -1)), ["aten.view.default"]),
+        (lambda x: x.movedim(0, 1), ["aten.permute.default"]),
+        (lambda x: x.swapaxes(0, 1), ["aten.transpose.int"]),
+        (lambda x: torch.vstack([x, x]), ["aten.cat.default"]),
+        (lambda x: torch.hstack([x, x]), ["aten.cat.default"]),
+        (lambda x: torch.column_stack([x, x]), ["aten.cat.default"]),
+        (lambda x: x.tile(2), ["aten.repeat.default"]),
+        (lambda x: x.argwhere(), ["aten.nonzero.default"]),
+        (lambda x: x.msort(), ["aten.sort.default"]),
+        (lambda x: x.argsort(), ["aten.sort.default"]),
+        (lambda x: x.true_divide(x), ["aten.div.Tensor"]),
+        (lambda x: x.where(x.detach() > 0, x), ["aten.detach.default", "aten.gt.Scalar", "aten.where.self"]),
+    ],
+)
+def test_composed_functions_are_seen_as_their_primitives(call, names):
+    """The primitives are those that PyTorch's dispatcher reports, and the results those of plain tensors."""
+    x = Wrapped(torch.arange(1.0, 13.0).reshape(3, 4))
+    Wrapped.seen.clear()
+    got, wanted = call(x), call(x.inner)
+    assert [str(name) for name in Wrapped.seen] == names
+    got, wanted = ([v] if isinstance(v, torch.Tensor) else list(v) for v in (got, wanted))
+    for a, b in zip(got, wanted, strict=True):
+        assert type(a) is Wrapped and a.inner.equal(b)
+
+
+def test_what_changes_nothing_gives_the_tensor_itself():
+    x = Wrapped(torch.arange(3.0))
+    Wrapped.seen.clear()
+    assert x.cpu() is x and x.positive() is x and x.real is x and not Wrapped.seen
+    with pytest.raises(RuntimeError, match="exceeds dimension size"):
+        x.narrow(0, 2, 2)
+
+
+def test_overloads_give_plain_tuples():
+    assert type(torch.ops.aten.sort.default(torch.ones(2))) is tuple
+    assert type(torch.ops.aten.max.dim(torch.ones(2), 0)) is tuple
+
+
+class Holds(torch.Tensor):
+    """A wrapper whose repr is of what it holds."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, inner):
+        made = torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype)
+        made.inner = inner
+        return made
+
+    def __repr__(self):
+        text = torch._tensor_str._tensor_str(self.inner, len("Holds("))
+        return torch._tensor_str._str_intern(self, tensor_contents=text)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+
+
+def test_wrappers_in_plain_pickles():
+    x = pickle.loads(pickle.dumps(Holds(torch.arange(4).reshape(2, 2))))
+    assert type(x) is Holds and x.inner.tolist() == [[0, 1], [2, 3]] and x.shape == (2, 2)
+
+
+def test_text_of_wrappers():
+    assert repr(Holds(torch.arange(4).reshape(2, 2))) == "Holds([[0, 1],\n       [2, 3]])"
+    assert repr(Holds(torch.ones(1, dtype=torch.float64))) == "Holds([1.], dtype=torch.float64)"

@@ -29,14 +29,14 @@ def test_missing_import_says_what_and_what_instead():
 
 
 def test_stand_ins_import_and_refuse():
-    from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    from rushlight.distributed.fsdp import FSDPModule, ShardingStrategy, fully_shard
     from rushlight.distributed.fsdp.api import StateDictType
 
     assert ShardingStrategy.FULL_SHARD.name == "FULL_SHARD"
     assert StateDictType.FULL_STATE_DICT in StateDictType
-    assert not isinstance(rl.nn.Linear(1, 1), FullyShardedDataParallel)
+    assert not isinstance(rl.nn.Linear(1, 1), FSDPModule)
     with pytest.raises(NotImplementedError, match="sharded parameters; use instead"):
-        FullyShardedDataParallel(rl.nn.Linear(1, 1))
+        fully_shard(rl.nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match="ONNX"):
         rl.onnx.export(None, None, "x.onnx")
     with pytest.raises(NotImplementedError, match="extensions"):

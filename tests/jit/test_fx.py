@@ -1,6 +1,7 @@
 """torch.fx: tracing, reading and rewriting graphs, running and copying them."""
 
 import copy
+import functools
 import operator
 import pickle
 
@@ -171,3 +172,55 @@ def test_arguments_of_nodes_cannot_be_changed():
     assert module(rl.ones(1, 2))["y"][0].shape == (1, 4)
     assert pickle.loads(pickle.dumps(immutable_list([1, 2]))) == [1, 2]
     assert rl.utils._pytree.tree_map(lambda n: n + 1, immutable_dict(a=1)) == {"a": 2}
+
+
+def halved(x):
+    return x * 0.5
+
+
+def test_tracers_of_packages_patch_as_the_tracer_does():
+    """A tracer of its own, written with the names of torch.fx._symbolic_trace, patches a second class's calls."""
+    import rushlight.fx._symbolic_trace as st
+
+    class Calls(rl.nn.Module):
+        def forward(self, x):
+            return halved(self.inner(x) + self.offset)
+
+        def __init__(self):
+            super().__init__()
+            self.inner, self.offset = rl.nn.Linear(2, 2), rl.nn.Parameter(rl.ones(2))
+
+    class Own(rl.fx.Tracer):
+        @st.compatibility(is_backward_compatible=True)
+        def trace(self, root, concrete_args=None):
+            self.root, self.graph = root, rl.fx.Graph(tracer_cls=type(self))
+            self.tensor_attrs = {}
+            fn = type(root).forward
+            assert isinstance(fn, st.FunctionType)
+            fn, args = self.create_args_for_root(fn, True, concrete_args)
+            cache = {}
+
+            def read(module, name):
+                return self.getattr(name, st._orig_module_getattr(module, name), cache)
+
+            def call(module, *args, **kwargs):
+                forward = functools.partial(st._orig_module_call, module)
+                st._autowrap_check(patcher, type(module).forward.__globals__, self._autowrap_function_ids)
+                return self.call_module(module, forward, args, kwargs)
+
+            with st._Patcher() as patcher:
+                patcher.patch_method(rl.nn.Module, "__getattr__", read, deduplicate=False)
+                patcher.patch_method(rl.nn.Module, "__call__", call, deduplicate=False)
+                st._patch_wrapped_functions(patcher)
+                st._autowrap_check(patcher, globals(), self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(fn(*args)),), {}, type_expr=None)
+            return self.graph
+
+    before = rl.nn.Module.__call__, rl.nn.Module.__getattr__, halved
+    module = Calls()
+    graph = Own(autowrap_functions=(halved,)).trace(module)
+    assert (rl.nn.Module.__call__, rl.nn.Module.__getattr__, halved) == before
+    targets = [n.target for n in graph.nodes if n.op not in ("placeholder", "output")]
+    assert targets[0] == "inner" and "offset" in targets and targets[-1] is halved
+    x = rl.ones(1, 2)
+    assert rl.fx.GraphModule(module, graph)(x).tolist() == module(x).tolist()

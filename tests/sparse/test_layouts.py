@@ -201,3 +201,11 @@ def test_transposes_of_matrices_and_batches():
     assert rl.equal(z.mH.to_dense(), (x * (1 + 1j)).mH.resolve_conj())
     with pytest.raises(RuntimeError, match="only supported on matrices"):
         x[0].to_sparse().mT  # noqa: B018
+
+
+def test_products_of_two_compressed_matrices_are_by_rows():
+    a = rl.eye(3).mul(2)
+    for left in (a.to_sparse_csr(), a.to_sparse_csc(), a.to_sparse_csr().t()):
+        for right in (a.to_sparse_csr(), a.to_sparse_csc()):
+            product = rl.mm(left, right)
+            assert product.layout == rl.sparse_csr and product.to_dense().equal(a @ a)

@@ -236,3 +236,18 @@ def test_bytes_are_taken_whole():
             raise AssertionError("byte by byte")
 
     assert list(rl.UntypedStorage(Counted(b"\x01\x02"))) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "values, dtype, error, words",
+    [
+        (rl.ones(2), None, ValueError, "only one element tensors can be converted to Python scalars"),
+        (rl.ones(2, dtype=rl.int64), None, TypeError, "only integer tensors of a single element"),
+        (rl.ones(2), rl.int64, TypeError, "only integer tensors of a single element"),
+        (rl.ones(2, dtype=rl.bool), rl.float32, ValueError, "only one element tensors"),
+    ],
+)
+def test_lists_of_tensors_with_several_elements(values, dtype, error, words):
+    with pytest.raises(error, match=words):
+        rl.tensor([values, values], dtype=dtype)
+    assert rl.tensor([values[:1], values[1:]], dtype=dtype).tolist() == [1, 1]

@@ -137,3 +137,9 @@ def test_named_results_show_a_field_a_line():
     assert repr(rl.linalg.qr(rl.ones(1, 1, dtype=rl.int32).float())).startswith(
         "torch.return_types.linalg_qr(\nQ="
     )
+
+
+def test_elements_alone_are_indented_as_asked():
+    assert rl._tensor_str._tensor_str(rl.ones(2, 2), 10) == "[[1., 1.],\n           [1., 1.]]"
+    assert rl._tensor_str._tensor_str(rl.tensor(3.0), 10) == "3."
+    assert rl._tensor_str._str_intern(rl.ones(1), tensor_contents="[7]") == "tensor([7])"

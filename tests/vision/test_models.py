@@ -458,3 +458,12 @@ def test_own_builders_with_the_old_argument():
         pytest.raises(ValueError, match="No weights available"),
     ):
         build(pretrained=True, good=False)
+
+
+def test_the_loader_of_weights_can_be_replaced(monkeypatch):
+    """torchvision's tests replace the function by its name in the module that uses it."""
+    from rushlight.vision.models import _api
+
+    state = models.resnet18(weights=None).state_dict()
+    monkeypatch.setattr(_api, "load_state_dict_from_url", lambda *args, **kwargs: state)
+    assert models.ResNet18_Weights.DEFAULT.get_state_dict() is state

@@ -297,3 +297,13 @@ def test_bytes_that_are_no_pictures():
         io.decode_jpeg(whole[:400].contiguous())
     with pytest.raises(RuntimeError, match="No such file or directory: 'absent'"):
         io.read_file("absent")
+
+
+@pytest.mark.parametrize("decode", [io.decode_webp, io.decode_image])
+def test_webp_keeps_its_colours(decode, tmp_path):
+    Image.new("RGB", (5, 4), (1, 2, 3)).save(tmp_path / "a.webp", lossless=True)
+    data = io.read_file(tmp_path / "a.webp")
+    with pytest.warns(UserWarning, match="Webp does not support grayscale conversions"):
+        image = decode(data, mode=io.ImageReadMode.GRAY)
+    assert image.shape == (3, 4, 5) and image[:, 0, 0].tolist() == [1, 2, 3]
+    assert decode(data, mode="RGB").shape == (3, 4, 5)

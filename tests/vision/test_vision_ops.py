@@ -322,3 +322,22 @@ def test_boxes_of_masks():
     masks = rl.zeros(2, 5, 6)
     masks[0, 1:3, 2:5] = 1
     assert ops.masks_to_boxes(masks).tolist() == [[2, 1, 4, 2], [0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", [rl.quint8, rl.qint32])
+def test_quantized_boxes_and_regions(kind):
+    scale, zero = 2, 10
+    boxes = rl.tensor([[0.0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30]])
+    scores = rl.tensor([40.0, 60, 20])
+    q, s = (rl.quantize_per_tensor(x, scale, zero, kind) for x in (boxes, scores))
+    assert ops.nms(q, s, 0.3).tolist() == ops.nms(q.dequantize(), s.dequantize(), 0.3).tolist() == [1, 2]
+    image = rl.quantize_per_tensor(rl.arange(100.0).reshape(1, 1, 10, 10), scale, zero, kind)
+    rois = rl.quantize_per_tensor(rl.tensor([[0.0, 0, 0, 8, 8], [0, 2, 2, 6, 8]]), scale, zero, kind)
+    got = ops.roi_align(image, rois, 3)
+    wanted = ops.roi_align(image.dequantize(), rois.dequantize(), 3)
+    assert got.dtype == kind and got.q_scale() == scale and got.shape == (2, 1, 3, 3)
+    assert got.int_repr().equal(rl.quantize_per_tensor(wanted, scale, zero, kind).int_repr())
+    with pytest.raises(RuntimeError, match="Only one image per batch is allowed"):
+        ops.roi_align(rl.cat([image, image]), rois, 3)
+    with pytest.raises(RuntimeError, match="to have the same type"):
+        ops.roi_align(image, rois.dequantize(), 3)

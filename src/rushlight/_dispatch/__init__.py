@@ -61,7 +61,7 @@ def tensors_in(values, depth=0):
 
 def call(function, args, kwargs):
     """What the extension calls: the result, or NotImplemented if the plain function is to run."""
-    from . import _composites
+    from . import _aliases, _composites  # noqa: F401  _aliases adds rules
 
     name = getattr(function, "_op_name", None) or getattr(function, "__name__", "")
     rule = _composites.RULES.get(name)

@@ -1,33 +1,24 @@
-"""Collectives of a group of one: every name that training scripts use, for a single process."""
+"""Groups of processes on CPUs: collectives over TCP, for one machine or several.
+
+A group of one needs no address and does no communication.
+"""
 
 import contextlib
-import datetime
-import enum
 
-import rushlight as rl
-from rushlight._compose import _overridable
 from rushlight._missing import teach as _teach
-
-default_pg_timeout = datetime.timedelta(minutes=30)
-
-
-class DistError(RuntimeError):
-    """An error of communication."""
-
-
-DistBackendError = DistNetworkError = DistStoreError = DistError
-
-
-class ReduceOp(enum.Enum):
-    SUM = 0
-    AVG = 1
-    PRODUCT = 2
-    MIN = 3
-    MAX = 4
-    BAND = 5
-    BOR = 6
-    BXOR = 7
-    PREMUL_SUM = 8
+from rushlight.distributed._group import ProcessGroup, ReduceOp, default_pg_timeout, member_group
+from rushlight.distributed._stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistQueueEmptyError,
+    DistStoreError,
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+)
+from rushlight.distributed._tcp_store import TCPStore
 
 
 class Backend(str):
@@ -50,41 +41,12 @@ class Backend(str):
         setattr(cls, name.upper(), name.lower())
 
 
-class ProcessGroup:
-    """A group of processes: this one."""
-
-    def __init__(self, backend="gloo"):
-        self._backend = backend
-
-    def rank(self):
-        return 0
-
-    def size(self):
-        return 1
-
-    def name(self):
-        return self._backend
-
-
 class group:
     WORLD = None
     NON_GROUP_MEMBER = object()
 
 
 GroupMember = group
-
-
-class Work:
-    """Work that is done already."""
-
-    def wait(self, timeout=None):
-        return True
-
-    def is_completed(self):
-        return True
-
-    def is_success(self):
-        return True
 
 
 def is_available():
@@ -122,22 +84,66 @@ def is_torchelastic_launched():
 def init_process_group(
     backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="", **kwargs
 ):
-    """Starts the group of this one process; WORLD_SIZE in the environment counts as world_size."""
-    import os
+    """Joins this process to the default group.
+
+    The processes find one another by a store, or by init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK and
+    WORLD_SIZE in the environment), "tcp://host:port" or "file:///path". A group of one needs neither.
+    """
+    from rushlight.distributed import _rendezvous
 
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
-    size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", 1))
-    if size != 1:
-        raise RuntimeError(
-            f"init_process_group: {size} processes were asked for, but only one is supported; start one "
-            "process"
-        )
-    group.WORLD = ProcessGroup(backend or "gloo")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    name = Backend(backend or "gloo")
+    _check_backend(name)
+    timeout = timeout or default_pg_timeout
+    store, rank, size = _rendezvous.meet(store, init_method, rank, world_size, timeout)
+    group.WORLD = member_group(name, store, range(size), rank, timeout, f"world/{_count()}")
+
+
+def _check_backend(name):
+    """A backend that is here: Gloo's name stands for TCP on CPUs, and a registered one for a group of its own."""
+    parts = [part.rpartition(":")[2] for part in name.split(",")]
+    known = {value for key, value in vars(Backend).items() if key.isupper() and isinstance(value, str)}
+    if not any(part in known and part != "undefined" for part in parts):
+        raise AssertionError(f"Unknown backend type {name}")
+
+
+_made = 0  # groups, so that each has keys of its own in the store
+
+
+def _count():
+    global _made
+    _made += 1
+    return _made
 
 
 def destroy_process_group(group=None):
-    globals()["group"].WORLD = None
+    """Closes the connections of a group; without one, of all groups."""
+    space = globals()["group"]
+    world = space.WORLD
+    if world is None:
+        raise AssertionError("Process group cannot be None")
+    if group is None or group is world:
+        for each in (*_groups, world):
+            each.shutdown()
+        _groups.clear()
+        _leave_store(world.get_group_store())
+        space.WORLD = None
+    elif group in _groups:
+        group.shutdown()
+        _groups.remove(group)
+
+
+def _leave_store(store):
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    if isinstance(store, FileStore):
+        store._leave()
+
+
+_groups: list = []  # those of new_group
 
 
 def _world():
@@ -149,194 +155,71 @@ def _world():
 
 
 def get_rank(group=None):
-    _world()
-    return 0
+    """This process' number in a group (by default in the world), or -1 where it is not of it."""
+    world = _world()
+    if group is None:
+        return world.rank()
+    return group.rank() if isinstance(group, ProcessGroup) else -1
 
 
 def get_world_size(group=None):
-    _world()
-    return 1
+    """How many processes a group has, or -1 where this process is not of it."""
+    world = _world()
+    if group is None:
+        return world.size()
+    return group.size() if isinstance(group, ProcessGroup) else -1
 
 
 def get_backend(group=None):
-    return _world().name()
+    return (group or _world()).name()
 
 
 def new_group(ranks=None, timeout=None, backend=None, **kwargs):
-    return ProcessGroup(backend or _world().name())
+    """A group of some processes. Every process of the world calls it, in the same order."""
+    world = _world()
+    ranks = sorted(world._ranks if ranks is None else ranks)
+    if len(set(ranks)) < len(ranks):
+        raise ValueError("the new group's rank should be unique")
+    if not set(ranks) <= set(world._ranks):
+        raise ValueError("the new group's rank should be within the world_size set by init_process_group")
+    name = str(_count())
+    if world.rank() not in ranks:
+        return group.NON_GROUP_MEMBER
+    made = member_group(
+        backend or world.name(),
+        world.get_group_store(),
+        ranks,
+        world.rank(),
+        timeout or default_pg_timeout,
+        name,
+    )
+    _groups.append(made)
+    return made
 
 
 def get_process_group_ranks(group):
-    return [0]
+    """The numbers in the world of a group's processes."""
+    return list((group or _world())._ranks)
 
 
 def get_group_rank(group, global_rank):
-    return 0
+    """A process' number in a group, from that in the world."""
+    own = group or _world()
+    if own is _world():
+        return global_rank
+    if global_rank not in own._ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {own.group_name}")
+    return own._ranks.index(global_rank)
 
 
 def get_global_rank(group, group_rank):
-    return 0
-
-
-def _done(async_op):
-    _world()
-    return Work() if async_op else None
-
-
-def _collective(function):
-    """Decorator: classes and modes may take the function over; its address is that of PyTorch's."""
-    overridable = _overridable(function)
-    overridable.__module__ = "rushlight.distributed.distributed_c10d"
-    return overridable
-
-
-def barrier(group=None, async_op=False, device_ids=None):
-    return _done(async_op)
-
-
-def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    _world()
-
-
-@_collective
-def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    return _done(async_op)
-
-
-@_collective
-def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    return _done(async_op)
-
-
-@_collective
-def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    return _done(async_op)
-
-
-@_collective
-def all_gather(tensor_list, tensor, group=None, async_op=False):
-    with rl.no_grad():
-        tensor_list[0].copy_(tensor)
-    return _done(async_op)
-
-
-@_collective
-def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    with rl.no_grad():
-        output_tensor.copy_(input_tensor.reshape(output_tensor.shape))
-    return _done(async_op)
-
-
-_all_gather_base = all_gather_into_tensor
-
-
-@_collective
-def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
-    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
-
-
-@_collective
-def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    for outputs, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
-        all_gather(outputs, tensor, group)
-    return _done(async_op)
-
-
-@_collective
-def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    return _done(async_op)
-
-
-@_collective
-def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    if gather_list:
-        gather_list[0].copy_(tensor)
-    return _done(async_op)
-
-
-@_collective
-def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    if scatter_list:
-        tensor.copy_(scatter_list[0])
-    return _done(async_op)
-
-
-@_collective
-def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    output.copy_(input_list[0])
-    return _done(async_op)
-
-
-@_collective
-def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    output.copy_(input.reshape(output.shape))
-    return _done(async_op)
-
-
-@_collective
-def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    return reduce_scatter_tensor(output, input, op, group, async_op)
-
-
-@_collective
-def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    output_tensor_list[0].copy_(input_tensor_list[0])
-    return _done(async_op)
-
-
-@_collective
-def all_to_all_single(
-    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
-):
-    output.copy_(input)
-    return _done(async_op)
-
-
-def all_gather_object(object_list, obj, group=None):
-    _world()
-    object_list[0] = obj
-
-
-def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    _world()
-    if object_gather_list:
-        object_gather_list[0] = obj
-
-
-def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    _world()
-
-
-def scatter_object_list(output, input, src=None, group=None, group_src=None):
-    _world()
-    output[0] = input[0]
-
-
-def _alone(*args, **kwargs):
-    raise RuntimeError("there is no other process to talk to in a group of one")
-
-
-@_collective
-def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    _alone()
-
-
-@_collective
-def recv(tensor, src=None, group=None, tag=0, group_src=None):
-    _alone()
-
-
-@_collective
-def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    _alone()
-
-
-@_collective
-def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-    _alone()
-
-
-batch_isend_irecv = _alone
+    """A process' number in the world, from that in a group."""
+    own = group or _world()
+    if own is _world():
+        return group_rank
+    if not 0 <= group_rank < own.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {own.group_name}")
+    return own._ranks[group_rank]
 
 
 def get_node_local_rank(fallback_rank=None):
@@ -354,63 +237,55 @@ def _coalescing_manager(*args, **kwargs):
     yield
 
 
-class _Store:
-    """A table of keys and values that processes share: with one process, a dictionary."""
-
-    def __init__(self, *args, **kwargs):
-        self._values = {}
-
-    def set(self, key, value):
-        self._values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-    def get(self, key):
-        if key not in self._values:
-            raise DistStoreError(f"key {key!r} was never set, and there is no other process that could")
-        return self._values[key]
-
-    def add(self, key, amount):
-        total = int(self._values.get(key, b"0")) + amount
-        self._values[key] = str(total).encode()
-        return total
-
-    def wait(self, keys, timeout=None):
-        for key in keys:
-            self.get(key)
-
-    def check(self, keys):
-        return all(key in self._values for key in keys)
-
-    def delete_key(self, key):
-        return self._values.pop(key, None) is not None
-
-    def num_keys(self):
-        return len(self._values)
-
-    def set_timeout(self, timeout):
-        return None
-
-
-Store = TCPStore = FileStore = HashStore = PrefixStore = _Store
 reduce_op = ReduceOp
 setattr(ReduceOp, "RedOpType", ReduceOp)  # noqa: B010
 ProcessGroupGloo = ProcessGroupNCCL = ProcessGroup
-send_object_list = recv_object_list = _alone
-
-
-class P2POp:
-    """A message to another process, for batch_isend_irecv."""
-
-    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
-        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
 
 
 def _rank_not_in_group(group):
-    return False
+    return group is not None and not isinstance(group, ProcessGroup)
 
 
 def supports_complex(reduceOp):
     return True
 
+
+from rushlight.distributed._calls import Work  # noqa: E402  these need the groups above
+from rushlight.distributed._collectives import (  # noqa: E402
+    _all_gather_base,
+    _reduce_scatter_base,
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_gather_single,
+    all_reduce,
+    all_reduce_coalesced,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    gather,
+    monitored_barrier,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_single,
+    reduce_scatter_tensor,
+    scatter,
+)
+from rushlight.distributed._messages import (  # noqa: E402
+    P2POp,
+    all_gather_object,
+    batch_isend_irecv,
+    broadcast_object_list,
+    gather_object,
+    irecv,
+    isend,
+    recv,
+    recv_object_list,
+    scatter_object_list,
+    send,
+    send_object_list,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import

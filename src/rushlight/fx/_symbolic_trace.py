@@ -1,18 +1,21 @@
 """Tracing: a module's forward is run once on proxies, and what it does becomes a graph."""
 
-import builtins
 import contextlib
 import functools
 import inspect
 import math
 import sys
-import types
+from types import FunctionType
 
 import rushlight as rl
+from rushlight._c_names import ScriptObject
 from rushlight._missing import teach as _teach
+from rushlight.fx._compatibility import compatibility
+from rushlight.fx._patching import _Patcher, autowrap_check, patch_wrapped
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 from rushlight.fx.proxy import Proxy, TracerBase
+from rushlight.nn.modules.module import Module
 
 _wrapped: list = []  # (globals, name) of functions that stay one call
 _tracing = False
@@ -55,6 +58,21 @@ def _call_stays(function):
     return call
 
 
+def _autowrap_check(patcher, frame_dict, function_ids):
+    """Makes the functions of these ids that a module uses stay one call."""
+    autowrap_check(patcher, frame_dict, function_ids, _call_stays)
+
+
+def _patch_wrapped_functions(patcher):
+    """Makes the functions that wrap() marked stay one call."""
+    patch_wrapped(patcher, _wrapped, _call_stays)
+
+
+# what modules do where no program is traced
+_orig_module_call = Module.__call__
+_orig_module_getattr = Module.__getattr__
+
+
 class Tracer(TracerBase):
     """Traces modules and functions. Derive from it to choose which modules stay one call (is_leaf_module)."""
 
@@ -62,7 +80,13 @@ class Tracer(TracerBase):
     traced_func_name = "forward"
 
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
-        self._autowrap_modules, self._autowrap_functions = tuple(autowrap_modules), tuple(autowrap_functions)
+        self._autowrap_search = list(autowrap_modules)
+        self._autowrap_function_ids = {id(f) for f in autowrap_functions} | {
+            id(value)
+            for module in autowrap_modules
+            for name, value in vars(module).items()
+            if not name.startswith("_") and callable(value)
+        }
         self.param_shapes_constant = param_shapes_constant
         self.submodule_paths, self.root, self.graph = None, None, None
         self.tensor_attrs, self._constants = {}, 0
@@ -113,12 +137,12 @@ class Tracer(TracerBase):
             for name, buffer in self.root.named_buffers():
                 if buffer is a:
                     return self.create_node("get_attr", name, (), {})
-            name = self.tensor_attrs.get(id(a), (None, None))[0]
+            name = self.tensor_attrs.get(a)
             if name is None:
                 while hasattr(self.root, f"_tensor_constant{self._constants}"):
                     self._constants += 1
                 name = f"_tensor_constant{self._constants}"
-                self.tensor_attrs[id(a)] = (name, a)
+                self.tensor_attrs[a] = name
                 setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         if isinstance(a, rl.nn.Module):
@@ -173,58 +197,26 @@ class Tracer(TracerBase):
     @contextlib.contextmanager
     def _patched(self, fn):
         """While tracing: modules are asked for calls and attributes through the tracer, marked functions stay calls."""
-        cache, undo = {}, []
-
-        def put(space, name, value, is_dict=True):
-            old = space.get(name, _NOTHING) if is_dict else getattr(space, name)
-            undo.append((space, name, old, is_dict))
-            if is_dict:
-                space[name] = value
-            else:
-                setattr(space, name, value)
-
+        cache: dict = {}
         module_call, module_getattr = rl.nn.Module.__call__, rl.nn.Module.__getattr__
 
         def call(module, *args, **kwargs):
+            home = getattr(module.forward, "__globals__", {})
+            _autowrap_check(patcher, home, self._autowrap_function_ids)
             return self.call_module(module, functools.partial(module_call, module), args, kwargs)
 
         def read(module, name):
             return self.getattr(name, module_getattr(module, name), cache)
 
-        put(rl.nn.Module, "__call__", call, False)
-        put(rl.nn.Module, "__getattr__", read, False)
-        home = getattr(
-            inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn), "__globals__", None
-        )
-        for module in self._autowrap_modules:
-            for name, value in list(vars(module).items()):
-                if not name.startswith("_") and callable(value) and home is not None:
-                    for other, held in list(home.items()):
-                        if held is value:
-                            put(home, other, _call_stays(value))
-                    if isinstance(value, types.BuiltinFunctionType):
-                        put(module, name, _call_stays(value), False)
-        for function in self._autowrap_functions:
-            for other, held in list((home or {}).items()):
-                if held is function:
-                    put(home, other, _call_stays(function))
-        for space, name in _wrapped:
-            original = space.get(name, getattr(builtins, name, None))
-            if original is not None:
-                put(space, name, _call_stays(original))
-        try:
+        with _Patcher() as patcher:
+            patcher.patch_method(rl.nn.Module, "__call__", call, deduplicate=False)
+            patcher.patch_method(rl.nn.Module, "__getattr__", read, deduplicate=False)
+            _patch_wrapped_functions(patcher)
+            inner = inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn)
+            _autowrap_check(patcher, getattr(inner, "__globals__", {}), self._autowrap_function_ids)
+            for module in self._autowrap_search:
+                _autowrap_check(patcher, vars(module), self._autowrap_function_ids)
             yield
-        finally:
-            for space, name, old, is_dict in reversed(undo):
-                if not is_dict:
-                    setattr(space, name, old)
-                elif old is _NOTHING:
-                    del space[name]
-                else:
-                    space[name] = old
-
-
-_NOTHING = object()
 
 
 def symbolic_trace(root, concrete_args=None):
@@ -237,5 +229,14 @@ def symbolic_trace(root, concrete_args=None):
     return GraphModule(tracer.root, graph, name)
 
 
-__all__ = ["Node", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+__all__ = [
+    "FunctionType",
+    "Node",
+    "ScriptObject",
+    "Tracer",
+    "compatibility",
+    "is_fx_tracing",
+    "symbolic_trace",
+    "wrap",
+]
 __getattr__ = _teach(__name__)

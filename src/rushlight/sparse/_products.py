@@ -60,7 +60,7 @@ def mm(a, b, reduce="sum"):
         )
     if is_sparse(b):
         product = _joined(a, b)
-        return compress(product, type(a)) if isinstance(a, SparseCompressedTensor) else product
+        return compress(product, SparseCsrTensor) if isinstance(a, SparseCompressedTensor) else product
     dtype = rl.promote_types(a.dtype, b.dtype)
     sorted_rows = _by_rows(a)
     if sorted_rows is not None and reduce == "sum" and dtype in (rl.float32, rl.float64):

@@ -1,4 +1,4 @@
-"""DistributedDataParallel for a group of one process: the module itself under `.module`, gradients already those of the whole."""
+"""DistributedDataParallel: a module under `.module`, whose gradients are averaged over the processes of a group."""
 
 import contextlib
 
@@ -8,7 +8,8 @@ from rushlight._missing import teach as _teach
 
 
 class DistributedDataParallel(rl.nn.Module):
-    """Wraps a module for data-parallel training. With a world of one process there is nothing to average."""
+    """Wraps a module for data-parallel training: every process starts with the parameters of the first, and after
+    backward has the mean of all gradients. In a group of one process there is nothing to average."""
 
     def __init__(
         self,
@@ -48,9 +49,35 @@ class DistributedDataParallel(rl.nn.Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self.reducer = None
+        if dist.get_world_size(process_group) > 1:
+            self._join_group(init_sync)
+
+    def _join_group(self, init_sync):
+        """Makes the processes begin alike, and gradients travel."""
+        from rushlight.nn.parallel import _reducer
+
+        if init_sync:
+            _reducer.check_same(self.module, self.process_group)
+            _reducer.sync_states([*self.module.parameters(), *self.module.buffers()], self.process_group)
+        self.reducer = _reducer.Reducer(self.module, self.process_group, self.find_unused_parameters)
 
     def forward(self, *inputs, **kwargs):
-        return self.module(*inputs, **kwargs)
+        if self.reducer is None:
+            return self.module(*inputs, **kwargs)
+        averaged = rl.is_grad_enabled() and self.require_backward_grad_sync
+        if averaged:
+            self.reducer.check_finished()
+        if averaged and self.broadcast_buffers:
+            from rushlight.nn.parallel import _reducer
+
+            _reducer.sync_states(list(self.module.buffers()), self.process_group)
+        outputs = self.module(*inputs, **kwargs)
+        if averaged:
+            self.reducer.prepare_for_backward(outputs)
+        elif rl.is_grad_enabled():
+            self.reducer.stop()
+        return outputs
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -64,12 +91,19 @@ class DistributedDataParallel(rl.nn.Module):
     @contextlib.contextmanager
     def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
         """A block for processes with unequal numbers of batches."""
+        if self.reducer is not None and enable:
+            raise NotImplementedError(
+                "DistributedDataParallel.join: processes with unequal numbers of batches are not supported; give each "
+                "the same number, by DistributedSampler(dataset), say"
+            )
         yield
 
     def register_comm_hook(self, state, hook):
-        """How gradients would travel: with one process they stay."""
+        """How gradients travel: hook(state, bucket) gives a future of the flat tensor of averages."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
+        if self.reducer is not None:
+            self.reducer.hook = (state, hook)
 
     def _set_static_graph(self):
         self.static_graph = True

@@ -3,6 +3,7 @@
 import enum
 import io
 import os
+import warnings
 
 import rushlight as rl
 
@@ -184,8 +185,9 @@ def decode_image(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=Fal
     """A picture (C, H, W) of bytes from its file's bytes, or from a path."""
     data = read_file(input) if isinstance(input, (str, os.PathLike)) else input
     img = _open(data)
-    out = _tensor(img, mode, apply_exif_orientation)
-    return _by_pixel(out) if img.format == "WEBP" else out
+    if img.format == "WEBP":
+        return _by_pixel(_tensor(img, _colours_of_webp(mode), apply_exif_orientation))
+    return _tensor(img, mode, apply_exif_orientation)
 
 
 def read_image(path, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
@@ -207,7 +209,21 @@ def decode_jpeg(input, mode=ImageReadMode.UNCHANGED, device="cpu", apply_exif_or
 
 def decode_webp(input, mode=ImageReadMode.UNCHANGED):
     """A picture (C, H, W) from the bytes of a WebP file, pixel by pixel in memory."""
-    return _by_pixel(_tensor(_open(input, ["WEBP"]), mode, False))
+    return _by_pixel(_tensor(_open(input, ["WEBP"]), _colours_of_webp(mode), False))
+
+
+def _colours_of_webp(mode):
+    """The mode that a WebP file is read in: torchvision gives its colours where grayscale is asked for."""
+    if isinstance(mode, str):
+        mode = ImageReadMode[mode.upper()]
+    if mode in (ImageReadMode.GRAY, ImageReadMode.GRAY_ALPHA):
+        warnings.warn(
+            "Webp does not support grayscale conversions. The returned tensor will be in the colorspace of the original "
+            "image. transforms.functional.rgb_to_grayscale(image) converts it.",
+            stacklevel=3,
+        )
+        return ImageReadMode.UNCHANGED
+    return mode
 
 
 def _by_pixel(picture):

@@ -7,8 +7,7 @@ import sys
 import warnings
 from fnmatch import fnmatch
 
-from rushlight import hub
-
+from .._internally_replaced_utils import load_state_dict_from_url
 from . import _files
 
 __all__ = [
@@ -48,7 +47,7 @@ class WeightsEnum(enum.Enum):
 
     def get_state_dict(self, *args, **kwargs):
         """The weights themselves, from the cache or the network."""
-        return hub.load_state_dict_from_url(self.url, *args, **kwargs)
+        return load_state_dict_from_url(self.url, *args, **kwargs)
 
     def __repr__(self):
         return f"{type(self).__name__}.{self.name}"

@@ -29,6 +29,8 @@ def nms(boxes, scores, iou_threshold):
         raise RuntimeError(
             f"scores should be a 1d tensor with one number for each of {boxes.shape[0]} boxes, got {tuple(scores.shape)}"
         )
+    if boxes.is_quantized or scores.is_quantized:
+        return nms(_dequantized(boxes), _dequantized(scores), iou_threshold)
     import numpy as np
 
     x1, y1, x2, y2 = (
@@ -47,6 +49,10 @@ def nms(boxes, scores, iou_threshold):
             over = shared / (areas[best] + areas[rest] - shared) > iou_threshold
             order = rest[~over]
     return rl.tensor(np.array(kept, dtype=np.int64), device=boxes.device)
+
+
+def _dequantized(x):
+    return x.dequantize() if x.is_quantized else x
 
 
 def batched_nms(boxes, scores, idxs, iou_threshold):

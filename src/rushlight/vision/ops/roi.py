@@ -64,6 +64,8 @@ def _in_bins(bins, samples, dtype):
 def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):
     """Each box's region of the feature maps (N, C, H, W), as means of interpolated samples: (K, C, ph, pw)."""
     rois = as_rois(boxes)
+    if input.is_quantized:
+        return _quantized_roi_align(input, rois, output_size, spatial_scale, sampling_ratio, aligned)
     ph, pw = _pair(output_size)
     channels = input.shape[1]
     dtype = input.dtype if input.is_floating_point() else rl.float32
@@ -97,6 +99,24 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     if not pieces:
         return input.new_zeros((0, channels, ph, pw))
     return rl.cat(pieces)[rl.cat(order).argsort()]
+
+
+def _quantized_roi_align(input, rois, output_size, spatial_scale, sampling_ratio, aligned):
+    """roi_align of a quantized tensor, quantized as its input is.
+
+    The index of the image is not read: with some scales a quantized index would be another one.
+    """
+    if input.shape[0] != 1:
+        raise RuntimeError("Only one image per batch is allowed in qroi_align.")
+    if rois.dtype != input.dtype:
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'input' to have the same type as tensor for argument #2 'rois'; but "
+            f"{input.dtype} does not equal {rois.dtype} (while checking arguments for qroi_align_forward_kernel)"
+        )
+    rois = rois.dequantize()
+    rois[:, 0] = 0
+    result = roi_align(input.dequantize(), rois, output_size, spatial_scale, sampling_ratio, aligned)
+    return rl.quantize_per_tensor(result, input.q_scale(), input.q_zero_point(), input.dtype)
 
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):

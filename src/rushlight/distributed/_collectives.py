@@ -1,0 +1,220 @@
+"""The collectives on tensors, by PyTorch's names and arguments."""
+
+from rushlight.distributed._calls import (
+    _collective,
+    _done,
+    _group,
+    _need_alike,
+    _need_tensor,
+    _need_tensors,
+    _root,
+)
+from rushlight.distributed._group import ReduceOp
+
+
+@_collective
+def barrier(group=None, async_op=False, device_ids=None):
+    """Returns once every process of the group has called it."""
+    if (own := _group(group, "barrier")) is None:
+        return None
+    own.barrier()
+    return _done(async_op)
+
+
+@_collective
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    """A barrier that fails where a process does not come."""
+    if (own := _group(group, "monitored_barrier")) is not None:
+        own.barrier()
+
+
+@_collective
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+    """Every process' tensor becomes the reduction (the sum, say) of all."""
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "all_reduce")) is None:
+        return None
+    own.allreduce(tensor, op)
+    return _done(async_op, tensor)
+
+
+@_collective
+def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+    """all_reduce of every tensor of a list."""
+    for tensor in tensors:
+        all_reduce(tensor, op, group)
+    return _done(async_op, *tensors)
+
+
+@_collective
+def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    """The tensor of process dst becomes the reduction of all."""
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "reduce")) is None:
+        return None
+    own.reduce(tensor, _root(own, dst, group_dst, "reduce"), op)
+    return _done(async_op, tensor)
+
+
+@_collective
+def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    """Every process' tensor becomes that of process src."""
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "broadcast")) is None:
+        return None
+    own.broadcast(tensor, _root(own, src, group_src, "broadcast"))
+    return _done(async_op, tensor)
+
+
+@_collective
+def all_gather(tensor_list, tensor, group=None, async_op=False):
+    """tensor_list becomes the tensors of all processes."""
+    _need_tensors(tensor_list, "tensor_list")
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "all_gather")) is None:
+        return None
+    _need_alike("allgather", tensor_list, tensor, own.size())
+    own.allgather(tensor_list, tensor)
+    return _done(async_op, *tensor_list)
+
+
+@_collective
+def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+    """output_tensor becomes the tensors of all processes, one after another."""
+    _need_tensor(output_tensor, "output_tensor")
+    _need_tensor(input_tensor, "input_tensor")
+    if (own := _group(group, "all_gather_into_tensor")) is None:
+        return None
+    parts = _parts("allgather", output_tensor, input_tensor, own.size())
+    own.allgather(parts, input_tensor)
+    return _done(async_op, output_tensor)
+
+
+def _parts(what, whole, part, count):
+    """A tensor as `count` views of the shape of another."""
+    if whole.numel() != part.numel() * count:
+        raise RuntimeError(
+            f"ProcessGroupGloo::{what}: invalid tensor size at index 0 (expected ({part.numel() * count}), "
+            f"got ({whole.numel()}))"
+        )
+    return list(whole.detach().view(count, *part.shape).unbind(0))
+
+
+_all_gather_base = all_gather_into_tensor
+
+
+@_collective
+def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+    """all_gather_into_tensor by its later name."""
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+@_collective
+def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+    """all_gather of every tensor of a list."""
+    for outputs, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
+        all_gather(outputs, tensor, group)
+    return _done(async_op)
+
+
+@_collective
+def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    """On process dst, gather_list becomes the tensors of all."""
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "gather")) is None:
+        return None
+    root = _root(own, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
+    if own.rank() == root:
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        _need_alike("gather", gather_list, tensor, own.size())
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    own.gather(gather_list, tensor, root)
+    return _done(async_op)
+
+
+@_collective
+def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    """Every process' tensor becomes its own of process src's scatter_list."""
+    _need_tensor(tensor, "tensor")
+    if (own := _group(group, "scatter")) is None:
+        return None
+    root = _root(own, 0 if src is None and group_src is None else src, group_src, "scatter")
+    if own.rank() == root:
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        _need_alike("scatter", scatter_list, tensor, own.size())
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    own.scatter(tensor, scatter_list or [], root)
+    return _done(async_op, tensor)
+
+
+@_collective
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    """output becomes the reduction of every process' input_list[rank]."""
+    _need_tensor(output, "output")
+    _need_tensors(input_list, "input_list")
+    if (own := _group(group, "reduce_scatter")) is None:
+        return None
+    _need_alike("reduce_scatter", input_list, output, own.size())
+    own.reduce_scatter(output, input_list, op)
+    return _done(async_op, output)
+
+
+@_collective
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """reduce_scatter of the equal parts of one tensor."""
+    _need_tensor(output, "output")
+    _need_tensor(input, "input")
+    if (own := _group(group, "reduce_scatter_tensor")) is None:
+        return None
+    own.reduce_scatter(output, _parts("reduce_scatter", input.contiguous(), output, own.size()), op)
+    return _done(async_op, output)
+
+
+_reduce_scatter_base = reduce_scatter_tensor
+
+
+@_collective
+def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """reduce_scatter_tensor by its later name."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
+
+
+@_collective
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    """Each process sends input_tensor_list[i] to process i, and gets output_tensor_list[i] from it."""
+    _need_tensors(output_tensor_list, "output_tensor_list")
+    _need_tensors(input_tensor_list, "input_tensor_list")
+    if (own := _group(group, "all_to_all")) is None:
+        return None
+    own.alltoall(output_tensor_list, input_tensor_list)
+    return _done(async_op, *output_tensor_list)
+
+
+@_collective
+def all_to_all_single(
+    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
+):
+    """all_to_all of the parts of one tensor along dimension 0: equal ones unless their sizes are given."""
+    if (own := _group(group, "all_to_all_single")) is None:
+        return None
+    target = output.detach()
+    parts = [
+        t.split(_sizes(t, s, own.size()), 0)
+        for t, s in ((target, output_split_sizes), (input, input_split_sizes))
+    ]
+    own.alltoall(*map(list, parts))
+    return _done(async_op, output)
+
+
+def _sizes(tensor, sizes, count):
+    if sizes:
+        if sum(sizes) != tensor.size(0) or len(sizes) != count:
+            raise RuntimeError("Split sizes doesn't match total dim 0 size")
+        return list(sizes)
+    if tensor.size(0) % count:
+        raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+    return [tensor.size(0) // count] * count
