@@ -100,7 +100,7 @@ const std::pair<const char*, const char*> kOutWords[] = {
 std::string out_words(const OpDef& def, DType wanted, DType have, const char* part) {
   for (auto& [name, words] : kOutWords)
     if (def.name == name) return words;
-  if (def.name == "frexp")
+  if (def.name == "frexp" && !(part && part[0] == 'i'))
     return text("torch.frexp() expects mantissa to have dtype ", info(wanted).legacy, " but got ", info(have).legacy);
   if (def.name == "complex" || def.name == "polar")
     return text("Expected object of scalar type ", info(wanted).legacy, " but got scalar type ", info(have).legacy,
@@ -110,6 +110,10 @@ std::string out_words(const OpDef& def, DType wanted, DType have, const char* pa
   if (def.name == "histogram")
     return text("input tensor and ", part && part[0] == 'i' ? "bin_edges" : "hist",
                 " tensor should have the same dtype, but got input ", info(wanted).legacy, " and ", info(have).legacy);
+  if (def.name == "linalg.multi_dot")
+    return text("multi_dot(): expected out tensor to have dtype ", info(wanted).legacy, " but got ", info(have).legacy);
+  if (def.name == "frexp" && part && part[0] == 'i')
+    return text("torch.frexp() expects exponent to have int dtype but got ", info(have).legacy);
   if (def.name == "float_power") return text("the operation's result requires dtype ", info(wanted).legacy);
   return text("expected scalar_type ", info(wanted).legacy, " but found ", info(have).legacy, "; expected scalar type ",
               info(wanted).legacy, " but got ", info(have).legacy, " for ", part ? part : "out");

@@ -291,6 +291,20 @@ for _name, _doc, _parameters in (
     _sparse_only(_name, _doc, _parameters)
 
 
+def _removed(name, instead):
+    def removed(self, *args, **kwargs):
+        raise RuntimeError(
+            f"Tensor.{name}: This function was deprecated since version 1.9 and is now removed: use torch.linalg.{instead}"
+        )
+
+    removed.__name__, removed.__qualname__, removed.__doc__ = name, f"Tensor.{name}", "Removed; it raises."
+    method(removed)
+
+
+for _name, _instead in (("eig", "eig"), ("lstsq", "lstsq"), ("solve", "solve"), ("symeig", "eigh")):
+    _removed(_name, _instead)
+
+
 @method
 def resize_as_sparse_(self, the_template):
     """The sizes of another sparse tensor, in place."""

@@ -257,3 +257,58 @@ def test_products_with_reflections_on_both_sides(m, k, dtype):
 def test_words_of_errors_that_programs_search_for(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        lambda a: rl.linalg.eig(a).eigenvectors,
+        lambda a: rl.linalg.eigh(a + a.mH).eigenvectors,
+        lambda a: rl.linalg.svd(a).U,
+    ],
+)
+def test_functions_of_the_angles_of_vectors_have_no_gradient(vectors):
+    values = array(3, 3, dtype=np.float64) + 1j * array(3, 3, seed=1, dtype=np.float64)
+    a = rl.tensor(values, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"specified up to multiplication by e\^\{i phi\}.*ill-defined"):
+        vectors(a).sum().abs().backward()
+    vectors(a).abs().sum().backward()
+    assert a.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda a: rl.linalg.lstsq(rl.ones(3, 2), rl.ones(2)),
+            r"input.size\(-2\) should match other.size\(-1\)",
+        ),
+        (lambda a: rl.linalg.matrix_norm(a, 1 + 2j), "Expected a non-complex scalar"),
+        (lambda a: rl.linalg.norm(rl.ones(3), "fro"), "A must have at least 2 dimensions"),
+        (
+            lambda a: rl.linalg.multi_dot([a, a], out=rl.ones(2, 2).double()),
+            "expected out tensor to have dtype",
+        ),
+        (lambda a: rl.einsum("ij,. ..", a, a), r"found '.' for operand 1 that is not part of any ellipsis"),
+        (
+            lambda a: rl.linalg.lu_solve(a, rl.tensor([3, 1]).int(), rl.ones(2, 1)),
+            r"smaller or equal to LU.size\(-2\)",
+        ),
+        (lambda a: a.eig(), "deprecated since version 1.9 and is now removed"),
+        (lambda a: a.solve(a), "deprecated since version 1.9 and is now removed"),
+    ],
+)
+def test_more_words_of_errors(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        call(rl.eye(2))
+
+
+def test_products_with_none_for_the_identity():
+    from rushlight import _linalg_utils as utils
+
+    a, s = rl.tensor(array(3, 3)), rl.tensor(array(3, 2, seed=1))
+    assert utils.matmul(None, s) is s
+    assert rl.allclose(utils.qform(a, s), s.T @ a @ s, atol=1e-5)
+    assert rl.allclose(utils.matmul(a.to_sparse(), s), a @ s, atol=1e-5)
+    values, vectors = utils.symeig(a + a.T, largest=True)
+    assert values[0] >= values[-1] and rl.allclose((a + a.T) @ vectors, vectors * values, atol=1e-4)

@@ -127,3 +127,9 @@ def test_gradients_are_asked_for_outside_of_the_graph():
     with rl.no_grad():
         (got,) = rl.autograd.grad(y, x, rl.ones(2, 2))
     assert got.to_dense().tolist() == [[1, 1], [1, 1]]
+
+
+def test_entries_of_a_gradient_at_one_place_are_summed():
+    x = twice()
+    (x * 2).backward(rl.sparse_coo_tensor(x._indices(), rl.tensor([1.0, 10.0, 100.0]), (2,)))
+    assert x.grad.to_dense().tolist() == [200, 22]

@@ -209,3 +209,48 @@ def test_products_of_two_compressed_matrices_are_by_rows():
         for right in (a.to_sparse_csr(), a.to_sparse_csc()):
             product = rl.mm(left, right)
             assert product.layout == rl.sparse_csr and product.to_dense().equal(a @ a)
+
+
+def test_matrices_of_compressed_rows_are_resized():
+    a = rl.ones(2, 3).to_sparse_csr()
+    assert a.resize_(4, 5) is a and a.shape == (4, 5)
+    assert a.crow_indices().tolist() == [0, 3, 6, 6, 6] and a._nnz() == 6
+    a.resize_((1, 5))
+    assert a.crow_indices().tolist() == [0, 5] and a.col_indices().tolist() == [0, 1, 2, 0, 1]
+    batch = rl.ones(2, 2, 3).to_sparse_csr()
+    assert batch.resize_(2, 1, 3)._nnz() == 3 and batch.to_dense().tolist() == [[[1, 1, 1]]] * 2
+    assert batch.resize_(1, 3).to_dense().tolist() == [[1, 1, 1]]
+    for size, words in (
+        ((4,), "Only batched sparse CSR matrices"),
+        ((1, 2), "to a smaller value is not supported"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            a.resize_(size)
+
+
+@pytest.mark.parametrize("layout", [rl.sparse_csr, rl.sparse_csc, rl.sparse_bsr, rl.sparse_bsc])
+def test_the_sizes_of_another_compressed_tensor(layout):
+    block = (2, 2) if layout in (rl.sparse_bsr, rl.sparse_bsc) else None
+    a = rl.ones(2, 4, 4).to_sparse(layout=layout, blocksize=block)
+    b = rl.eye(8).expand(3, 8, 8).contiguous().double().to_sparse(layout=layout, blocksize=block)
+    b.resize_as_sparse_(a)
+    assert b.shape == a.shape and b.values().shape == a.values().shape and b.dtype is rl.float64
+    assert rl.equal(b.to_dense(), rl.zeros(2, 4, 4, dtype=rl.float64))
+    with pytest.raises(RuntimeError, match="src  expected sparse compressed tensor layout"):
+        b.resize_as_sparse_(a.to_dense())
+    with pytest.raises(RuntimeError, match="self  expected sparse compressed tensor layout"):
+        a.to_dense().resize_as_sparse_(b)
+    with pytest.raises(RuntimeError, match="must have the same layout"):
+        b.resize_as_sparse_(a.transpose(-2, -1))
+
+
+@pytest.mark.parametrize("layout", [rl.sparse_csr, rl.sparse_bsc])
+def test_tensors_by_dims(layout):
+    block = (2, 1) if layout is rl.sparse_bsc else ()
+    made = rl.ops.aten._sparse_compressed_tensor_with_dims(
+        3, 1, (2, 4, 6, 5), block, rl.int32, dtype=rl.float64, layout=layout, device="cpu"
+    )
+    assert made.layout is layout and made.shape == (2, 4, 6, 5) and made._nnz() == 3
+    assert made.values().shape == (2, 3, *block, 5) and not made.to_dense().any()
+    with pytest.raises(RuntimeError, match="do not fit"):
+        rl.ops.aten._sparse_compressed_tensor_with_dims(99, 0, (4, 6), block, rl.int32, layout=layout)

@@ -82,14 +82,16 @@ void lu_solve(const View& lu, const View& pivots, const View& b, char trans) {
         for (int j = 0; j < n; ++j) {
           x.pivots[j] = p[j * pivots.strides[pivots.ndim - 1]];
           CHECK(x.pivots[j] >= 1 && x.pivots[j] <= n, Runtime,
-                "Pivots given to lu_solve must all be greater or equal to 1 and at most ", n, ", got ", x.pivots[j]);
+                "Pivots given to lu_solve must all be greater or equal to 1 and smaller or equal to LU.size(-2), ", n,
+                ", got ", x.pivots[j]);
         }
         return x.solve(n, k, b.as<T>() + batch_offset(b, i, 2), b.strides[b.ndim - 2], b.strides[b.ndim - 1], trans);
       }
       Column<int> p(pivots, i, Access::Read);
       for (int j = 0; j < n; ++j)
         CHECK(p.data()[j] >= 1 && p.data()[j] <= n, Runtime,
-              "Pivots given to lu_solve must all be greater or equal to 1 and at most ", n, ", got ", p.data()[j]);
+              "Pivots given to lu_solve must all be greater or equal to 1 and smaller or equal to LU.size(-2), ", n,
+              ", got ", p.data()[j]);
       if constexpr (!lapack::is_complex<T>)
         if (is_dense<T>(n, 1)) {
           RowMajor<T> y(b, i);

@@ -28,6 +28,24 @@ Tensor or_zeros(const Tensor& dy, const Tensor& like) {
   return dy.defined() ? dy : zeros(like.sizes(), like.dtype(), like.device());
 }
 
+// Complex vectors are known up to a factor of length 1 each. A function that depends on it has no derivative: that by
+// the angles of the factors is the imaginary part of diag(V^H dV), given here.
+void check_angles(const char* name, const char* vectors, const Tensor& by_angles) {
+  if (by_angles.device().is_meta()) return;
+  Tensor t = contiguous(detach(by_angles));
+  double most = 0;
+  visit_compute(t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (is_complex_v<T>) {
+      const T* p = t.data<T>();
+      for (int64_t i = 0; i < t.numel(); ++i) most = std::max(most, std::abs(static_cast<double>(std::imag(p[i]))));
+    }
+  });
+  CHECK(most <= 1e-2, Runtime, name, ": The ", vectors, " in the complex case are specified up to multiplication by ",
+        "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined: by some phi its slope ",
+        "is ", most, ". Take what does not depend on it, like absolute values or v v^H.");
+}
+
 }  // namespace
 
 // eigh: A = V diag(w) V^H        dA = V (diag(dw) + (V^H dV) / E) V^H, E_ij = w_j - w_i, nothing on the diagonal
@@ -44,6 +62,7 @@ struct EighBackward : Node {
       return {matmul(scale_columns(v, dw), vh)};
     }
     Tensor k = matmul(vh, dy[1]);
+    if (v.is_complex()) check_angles("linalg_eigh_backward", "eigenvectors", diagonal_of(k));
     int64_t n = rows(v);
     Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
     Tensor inner = div(mul(k, off), differences(w));
@@ -86,6 +105,7 @@ struct EigBackward : Node {
     if (!dy[0].defined() && !dy[1].defined()) return {Tensor()};
     if (!dy[1].defined()) return {solve(vh, scale_rows(vh, dy[0]))};
     Tensor k = matmul(vh, dy[1]);
+    check_angles("linalg_eig_backward", "eigenvectors", diagonal_of(k));
     Tensor lengths = as_complex(real_of(diagonal_of(k)));
     int64_t n = rows(v);
     Tensor off = sub(full({n, n}, Scalar(1), v.dtype(), v.device()), identity(n, n, v.dtype(), v.device()));
@@ -155,6 +175,7 @@ struct SvdBackward : Node {
     Tensor squares = mul(s, s), e = differences(squares);
     Tensor ku = matmul(mH(u), du), kv = matmul(vh, mH(dvh)), su = skew(ku), sv = skew(kv);
     Tensor inner = add(scale_columns(div(su, e), sc), scale_rows(div(sv, e), sc));
+    if (u.is_complex()) check_angles("svd_backward", "singular vectors", add(diagonal_of(ku), diagonal_of(kv)));
     int64_t size = k;
     Tensor off = sub(full({size, size}, Scalar(1), u.dtype(), u.device()), identity(size, size, u.dtype(), u.device()));
     inner = mul(inner, off);

@@ -189,7 +189,7 @@ static Tensor einsum(const std::string& equation, const Tensors& operands) {
   std::vector<std::vector<int>> given;
   for (size_t from = 0;;) {
     size_t comma = inputs.find(',', from);
-    given.push_back(parse(inputs.substr(from, comma - from), "an operand"));
+    given.push_back(parse(inputs.substr(from, comma - from), text("operand ", given.size()).c_str()));
     if (comma == std::string::npos) break;
     from = comma + 1;
   }

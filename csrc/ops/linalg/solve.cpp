@@ -285,7 +285,8 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
   bool vector = a.dim() - 1 == b_in.dim() && b_in.sizes() == IntSpan(a.sizes().data(), a.dim() - 1);
   Tensor b = vector ? unsqueeze(b_in, -1) : b_in;
   CHECK(b.dim() == a.dim() && rows(a) == rows(b), Runtime, name,
-        vector ? ": input.size(-2) should match other.size(-1)" : ": input.size(-2) should match other.size(-2)");
+        vector || a.dim() - 1 == b_in.dim() ? ": input.size(-2) should match other.size(-1)"
+                                            : ": input.size(-2) should match other.size(-2)");
   Ints batch = broadcast_sizes(batch_of(a), batch_of(b));
   int64_t m = rows(a), n = cols(a), k = cols(b), least = std::min(m, n), most = std::max(m, n);
   Device device = a.device();

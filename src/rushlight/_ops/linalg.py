@@ -53,6 +53,8 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
             return _ops["linalg.vector_norm"](input, 2, (rows, cols), keepdim)
         if ord != "nuc":
             raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    elif isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     elif abs(ord) not in (1, 2, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if ord == "nuc" or abs(ord) == 2:
@@ -89,7 +91,9 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     if ord is not None and count == 2:
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(ord, str):
-        raise RuntimeError(f"linalg.norm: the order {ord!r} is one of matrices, got {count} dimension")
+        raise RuntimeError(
+            f"linalg.matrix_norm: The input tensor A must have at least 2 dimensions for the order {ord!r}, got {count}"
+        )
     return _ops["linalg.vector_norm"](input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 

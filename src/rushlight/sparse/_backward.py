@@ -34,7 +34,8 @@ def _end(root, grad):
     if root.layout is not rl.sparse_coo:
         return root.to_dense(), grad.to_dense() if isinstance(grad, SparseTensor) else grad
     if isinstance(grad, SparseTensor):
-        if grad._places.shape == root._places.shape and rl.equal(grad._places, root._places):
+        same = grad._places.shape == root._places.shape and rl.equal(grad._places, root._places)
+        if same and (root._coalesced or root.layout is not rl.sparse_coo):
             return root._entries, grad._entries
         grad = grad.to_dense()
     return root._entries, None if grad is None else root._picked(grad)

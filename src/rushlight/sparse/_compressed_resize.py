@@ -33,7 +33,9 @@ def with_dims(
     by_rows, blocks = KINDS[layout]
     size, block = tuple(size), tuple(blocksize) if blocks else (1, 1)
     if len(block) != 2 or (blocksize and not blocks):
-        raise RuntimeError(f"_sparse_compressed_tensor_with_dims: blocksize {blocksize} does not suit {layout}")
+        raise RuntimeError(
+            f"_sparse_compressed_tensor_with_dims: blocksize {blocksize} does not suit {layout}"
+        )
     batch, dense = size[: len(size) - 2 - dense_dim], size[len(size) - dense_dim :]
     rows, columns = (size[len(batch) + d] // block[d] for d in (0, 1))
     along, across = (rows, columns) if by_rows else (columns, rows)
