@@ -7,7 +7,7 @@ import warnings
 import rushlight as rl
 from rushlight.nn import init
 from rushlight.nn._functional import recurrent
-from rushlight.nn.modules._room import OBJECT_BYTES, check_room
+from rushlight.nn.modules._memory_limit import OBJECT_BYTES, check_memory
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.rnn import PackedSequence
@@ -78,7 +78,7 @@ class RNNBase(Module):
         self._flat_weights = []
         made = {"device": device, "dtype": dtype}
         each = OBJECT_BYTES * directions * (4 if bias else 2)
-        check_room("num_layers", num_layers, each)
+        check_memory("num_layers", num_layers, each)
         for layer in range(num_layers):
             for direction in range(directions):
                 inputs = input_size if layer == 0 else state * directions

@@ -5,7 +5,7 @@ import copy
 import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.modules._room import OBJECT_BYTES, check_room
+from rushlight.nn.modules._memory_limit import OBJECT_BYTES, check_memory
 from rushlight.nn.modules.activation import MultiheadAttention
 from rushlight.nn.modules.container import ModuleList
 from rushlight.nn.modules.dropout import Dropout
@@ -37,7 +37,7 @@ def _get_seq_len(src, batch_first):
 def _get_clones(module, n):
     one = ModuleList([module])  # complains of what is no module
     values = sum(t.nbytes for t in (*one.parameters(), *one.buffers()) if t.device.type != "meta")
-    check_room("num_layers", n, values + OBJECT_BYTES * sum(1 for _ in one.modules()))
+    check_memory("num_layers", n, values + OBJECT_BYTES * sum(1 for _ in one.modules()))
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 

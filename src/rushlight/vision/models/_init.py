@@ -49,10 +49,9 @@ def initialize(
     """
     for layer in model.modules():
         draw = conv if isinstance(layer, _ConvNd) else linear if isinstance(layer, nn.Linear) else None
+        plan: dict[str, Draw | None] = {} if draw is None else {"weight": draw, "bias": bias}
         if isinstance(layer, (_NormBase, nn.GroupNorm)):
             plan = {"weight": _ONE, "bias": _ZERO}
-        else:
-            plan = {} if draw is None else {"weight": draw, "bias": bias}
         for name, fill in plan.items():
             parameter = getattr(layer, name)
             if parameter is not None and fill is not None:

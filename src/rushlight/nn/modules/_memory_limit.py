@@ -12,7 +12,7 @@ def _physical_bytes():
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def check_room(argument, count, bytes_each):
+def check_memory(argument, count, bytes_each):
     """Raises OutOfMemoryError where `count` parts of `bytes_each` bytes are more than the machine's memory."""
     need = operator.index(count) * bytes_each
     if need > _physical_bytes():
