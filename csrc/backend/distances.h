@@ -1,7 +1,6 @@
-// Distances between all rows of two matrices. Apart from Backend, so that few files depend on it.
+// Distances between all rows of two matrices.
 #pragma once
 #include "backend/view.h"
-#include "base/device.h"
 
 namespace rl {
 
@@ -15,7 +14,5 @@ struct DistanceKernels {
   void (*gradient)(const View& da, const View& a, const View& b, const View& y, const View& dy, double p,
                    bool transposed, bool upper);
 };
-// Those of a device, as backend() of backend.h.
-const DistanceKernels& distance_kernels(Device device);
 
 }  // namespace rl

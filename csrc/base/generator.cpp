@@ -1,9 +1,12 @@
 #include "base/generator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <map>
+#include <utility>
 
 #include "base/check.h"
 
@@ -113,9 +116,12 @@ void Generator::set_state(const uint8_t* bytes, size_t size) {
   next_float_normal_ = state.next_float_normal;
 }
 
-Generator& default_generator() {
-  static Generator generator(entropy_seed());
-  return generator;
+Generator& default_generator(Device device) {
+  static Generator cpu(entropy_seed());
+  if (device.is_cpu() || device.is_meta()) return cpu;
+  static std::map<std::pair<DeviceType, int>, Generator> others;
+  const int index = std::max<int>(device.index, 0);
+  return others.try_emplace({device.type, index}, entropy_seed(), device).first->second;
 }
 
 }  // namespace rl

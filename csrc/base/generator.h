@@ -1,11 +1,13 @@
-// The random number generator of the CPU. Its streams are those of torch.Generator on the CPU, bit for bit, and so is
-// the layout of its saved state: the two libraries can continue each other's sequences.
+// The random number generator of a device. The streams of the CPU's are those of torch.Generator on the CPU, bit for
+// bit, and so is the layout of its saved state: the two libraries can continue each other's sequences. Another device's
+// kernels draw from it what they like, a seed for a stream of their own, say.
 //
 // Drawing needs the interpreter lock (or a generator of one's own): a generator has no lock.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
+#include "base/device.h"
 #include "base/mersenne.h"
 
 namespace rl {
@@ -15,7 +17,8 @@ class Generator {
   static constexpr uint64_t kDefaultSeed = 67280421310721;
   static constexpr size_t kStateBytes = 5056;
 
-  explicit Generator(uint64_t seed = kDefaultSeed) { manual_seed(seed); }
+  explicit Generator(uint64_t seed = kDefaultSeed, Device device = {}) : device_(device) { manual_seed(seed); }
+  Device device() const { return device_; }
 
   // Only the low 32 bits reach the twister; the whole seed is remembered.
   void manual_seed(uint64_t seed);
@@ -51,14 +54,16 @@ class Generator {
   Mersenne engine;  // for kernels that draw many values at once
 
  private:
+  Device device_;
   uint64_t seed_ = 0;
   double next_normal_ = 0;
   float next_float_normal_ = 0;  // no CPU stream uses it; carried so that states survive a round trip
   bool has_next_normal_ = false, has_next_float_normal_ = false;
 };
 
-// Used where no generator is given; seeded from the system's entropy at its first use.
-Generator& default_generator();
+// The device's own, used where no generator is given; seeded from the system's entropy at its first use. Meta tensors,
+// which draw nothing, share the CPU's.
+Generator& default_generator(Device device = {});
 
 uint64_t entropy_seed();
 

@@ -1,34 +1,45 @@
 // The CPU's backend: kernels of the best instruction set that this machine has.
+#include <cstring>
 
 #include "backend/backend.h"
-#include "backend/distances.h"
+#include "base/allocator.h"
 #include "cpu/features.h"
 
 namespace rl {
+namespace {
 
-#define RL_TABLES(isa)                                                                                             \
-  namespace isa {                                                                                                  \
-  extern const PointwiseKernels pointwise_kernels;                                                                 \
-  extern const CopyKernels copy_kernels;                                                                           \
-  extern const IndexKernels index_kernels;                                                                         \
-  extern const ReduceKernels reduce_kernels;                                                                       \
-  extern const SortKernels sort_kernels;                                                                           \
-  extern const MatmulKernels matmul_kernels;                                                                       \
-  extern const FftKernels fft_kernels;                                                                             \
-  extern const RandomKernels random_kernels;                                                                       \
-  extern const ConvKernels conv_kernels;                                                                           \
-  extern const PoolKernels pool_kernels;                                                                           \
-  extern const NormKernels norm_kernels;                                                                           \
-  extern const OptimKernels optim_kernels;                                                                         \
-  extern const LossKernels loss_kernels;                                                                           \
-  extern const RnnKernels rnn_kernels;                                                                             \
-  extern const AttentionKernels attention_kernels;                                                                 \
-  extern const ResampleKernels resample_kernels;                                                                   \
-  extern const DistanceKernels distance_kernels;                                                                   \
-  static const Backend backend = {                                                                                 \
-      &pointwise_kernels,   &copy_kernels, &index_kernels,  &reduce_kernels,    &sort_kernels,    &matmul_kernels, \
-      &cpu::linalg_kernels, &fft_kernels,  &random_kernels, &conv_kernels,      &pool_kernels,    &norm_kernels,   \
-      &optim_kernels,       &loss_kernels, &rnn_kernels,    &attention_kernels, &resample_kernels};                \
+// The host's memory is the CPU's: of one device, whatever its index.
+void* allocate_host(Device, int64_t bytes) { return allocate(static_cast<size_t>(bytes)); }
+void release_host(Device, void* memory, int64_t bytes) { deallocate(memory, static_cast<size_t>(bytes)); }
+void copy_host(Device, void* to, const void* from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }
+const MemoryKernels memory_kernels = {allocate_host, release_host, copy_host, copy_host, copy_host};
+
+}  // namespace
+
+#define RL_TABLES(isa)                                                                                                 \
+  namespace isa {                                                                                                      \
+  extern const PointwiseKernels pointwise_kernels;                                                                     \
+  extern const CopyKernels copy_kernels;                                                                               \
+  extern const IndexKernels index_kernels;                                                                             \
+  extern const ReduceKernels reduce_kernels;                                                                           \
+  extern const SortKernels sort_kernels;                                                                               \
+  extern const MatmulKernels matmul_kernels;                                                                           \
+  extern const FftKernels fft_kernels;                                                                                 \
+  extern const RandomKernels random_kernels;                                                                           \
+  extern const ConvKernels conv_kernels;                                                                               \
+  extern const PoolKernels pool_kernels;                                                                               \
+  extern const NormKernels norm_kernels;                                                                               \
+  extern const OptimKernels optim_kernels;                                                                             \
+  extern const LossKernels loss_kernels;                                                                               \
+  extern const RnnKernels rnn_kernels;                                                                                 \
+  extern const AttentionKernels attention_kernels;                                                                     \
+  extern const ResampleKernels resample_kernels;                                                                       \
+  extern const DistanceKernels distance_kernels;                                                                       \
+  static const BackendTables tables = {&memory_kernels,    &pointwise_kernels, &copy_kernels,    &index_kernels,       \
+                                       &reduce_kernels,    &sort_kernels,      &matmul_kernels,  &cpu::linalg_kernels, \
+                                       &fft_kernels,       &random_kernels,    &conv_kernels,    &pool_kernels,        \
+                                       &norm_kernels,      &optim_kernels,     &loss_kernels,    &rnn_kernels,         \
+                                       &attention_kernels, &resample_kernels,  &distance_kernels};                     \
   }
 #ifdef RL_BASELINE
 RL_TABLES(baseline)
@@ -39,42 +50,27 @@ RL_TABLES(avx2)
 
 namespace {
 
-struct Choice {
-  const char* name;
-  const Backend* backend;
-  const DistanceKernels* distances;
-};
-
-Choice choose() {
+// Nothing for a processor that no kernels were built for.
+bool register_cpu() {
+  static Backend chosen;
+  auto choose = [](const BackendTables& tables, const char* name) {
+    chosen = {tables, name, true};
+    register_backend(DeviceType::Cpu, &chosen);
+    return true;
+  };
 #ifdef __x86_64__
-  if (cpu::has_amx()) return {"amx", &avx2::backend, &avx2::distance_kernels};
-  if (cpu::has_bf16()) return {"bf16", &avx2::backend, &avx2::distance_kernels};
-  if (cpu::has_avx512()) return {"avx512", &avx2::backend, &avx2::distance_kernels};
-  if (cpu::instructions() == cpu::Instructions::Avx2) return {"avx2", &avx2::backend, &avx2::distance_kernels};
+  if (cpu::has_amx()) return choose(avx2::tables, "amx");
+  if (cpu::has_bf16()) return choose(avx2::tables, "bf16");
+  if (cpu::has_avx512()) return choose(avx2::tables, "avx512");
+  if (cpu::instructions() == cpu::Instructions::Avx2) return choose(avx2::tables, "avx2");
 #endif
 #ifdef RL_BASELINE
-  return {"baseline", &baseline::backend, &baseline::distance_kernels};
+  return choose(baseline::tables, "baseline");
 #else
-  return {"none", nullptr, nullptr};
+  return false;
 #endif
 }
-const Choice g_choice = choose();
+const bool g_registered = register_cpu();
 
 }  // namespace
-
-const Backend* g_cpu = g_choice.backend;
-const char* cpu_isa() { return g_choice.name; }
-
-const Backend& backend(Device device) {
-  CHECK(device.is_cpu() || device.is_meta(), Assertion,
-        device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "rushlight has no backend for ",
-        device.type == DeviceType::Cuda ? "" : device.name(),
-        "\n  There is no GPU here. Ask first: device = \"cuda\" if torch.cuda.is_available() else \"cpu\"");
-  return *g_cpu;
-}
-const DistanceKernels& distance_kernels(Device device) {
-  backend(device);
-  return *g_choice.distances;
-}
-
 }  // namespace rl

@@ -205,17 +205,22 @@ Scalar item(const Tensor& t) {
   CHECK(t.numel() == 1, Runtime, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar",
         "\n  its shape is ", to_text(t.sizes()),
         ": pick one element, t[i], or reduce, t.sum() or t.mean(); t.tolist() gives all");
-  CHECK(!t.device().is_meta(), Runtime, "Tensor.item() cannot be called on meta tensors");
+  CHECK(t.has_values(), Runtime, "Tensor.item() cannot be called on meta tensors");
   if (t->lazy()) {
     NoGrad raw;
     return item(ops::resolved(t));
   }
-  if (is_float8(t.dtype())) return Scalar(static_cast<double>(float8_values(t.dtype())[*t.data<uint8_t>()]));
+  if (is_float8(t.dtype())) {
+    uint8_t code;
+    read_element(t, &code);
+    return Scalar(static_cast<double>(float8_values(t.dtype())[code]));
+  }
   if (!has_cpp_type(t.dtype())) fail_without_kernel(t.dtype(), "_local_scalar_dense_cpu");
   Scalar result(0);
   visit_dtype(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T v = *t.data<T>();
+    T v;
+    read_element(t, &v);
     if constexpr (__is_same(T, bool)) result = Scalar(static_cast<bool>(reinterpret_cast<uint8_t&>(v)));
     else if constexpr (is_complex_v<T>) result = Scalar(std::complex<double>(v));
     else if constexpr (__is_same(T, complex32)) result = Scalar(std::complex<double>(std::complex<float>(v)));

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "backend/backend.h"
 #include "base/generator.h"
 #include "python/arguments.h"
 #include "python/errors.h"
@@ -32,11 +33,10 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"device", nullptr};
     PyObject* device = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
-    if (device && device != Py_None) {
-      Device d = device_from(device);
-      CHECK(d.is_cpu(), Runtime, "Generator: this build draws random numbers on the cpu only, got device ", to_text(d));
-    }
-    return make(type, new Generator);
+    Device d = device && device != Py_None ? device_from(device) : Device();
+    CHECK(has_backend(d) && !d.is_meta(), Runtime, "Generator: no random numbers are drawn on device ", to_text(d),
+          ": this build draws them on the cpu only");
+    return make(type, new Generator(Generator::kDefaultSeed, d));
   });
 }
 
@@ -107,7 +107,7 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* state = get_state(self, nullptr);
     if (!state) return nullptr;
-    return Py_BuildValue("(O(N)(KON))", reinterpret_cast<PyObject*>(Py_TYPE(self)), device_object(Device()),
+    return Py_BuildValue("(O(N)(KON))", reinterpret_cast<PyObject*>(Py_TYPE(self)), device_object(of(self).device()),
                          static_cast<unsigned long long>(of(self).initial_seed()), Py_None, state);
   });
 }
@@ -136,9 +136,10 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyMemberDef kMembers[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(GeneratorObject, weakrefs), READONLY, nullptr},
                           {nullptr, 0, 0, 0, nullptr}};
-PyGetSetDef kGetSet[] = {{"device", [](PyObject*, void*) { return guarded([] { return device_object(Device()); }); },
-                          nullptr, "The device it draws on.", nullptr},
-                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef kGetSet[] = {
+    {"device", [](PyObject* self, void*) { return guarded([&] { return device_object(of(self).device()); }); }, nullptr,
+     "The device it draws on.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 constexpr const char* kDoc =
     "Generator(device='cpu')\n\nA source of random numbers with a state of its own. Its streams, and the states it "
     "saves, are those of torch.Generator on the CPU.";

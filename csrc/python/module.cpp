@@ -130,7 +130,7 @@ void put_precision(const std::string& name) {
   CHECK(false, Runtime, "set_float32_matmul_precision: expected highest, high or medium, got ", name);
 }
 void put_plain_convolutions(bool plain) { g_plain_convolutions = plain; }
-std::string isa() { return cpu_isa(); }
+std::string isa() { return has_backend(Device()) ? backend(Device()).name : "none"; }
 void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
 const Register registered([](Ops& ops) {

@@ -5,12 +5,17 @@
 #include <utility>
 #include <vector>
 
-#include "base/allocator.h"
+#include "backend/backend.h"
+#include "base/check.h"
 
 namespace rl {
 namespace {
 
 Storage* g_listed = nullptr;
+
+char* allocate_on(Device device, int64_t bytes) {
+  return static_cast<char*>(backend(device).memory->allocate(device, bytes));
+}
 
 constexpr size_t kMaxSpare = 256;
 std::vector<void*>& spare() {  // headers of dead storages, reused: a small tensor costs no malloc
@@ -63,13 +68,14 @@ void delist(Storage* s) {
 Storage* Storage::first_listed() { return g_listed; }
 
 Storage* Storage::make(int64_t bytes, Device device) {
+  const MemoryKernels& memory = *backend(device).memory;
   Storage* s = new (header()) Storage;
   s->version.owner = s;
   s->bytes = bytes;
   s->device = device;
-  if (!device.is_meta() && bytes) {
+  if (bytes) {
     try {
-      s->data = static_cast<char*>(allocate(static_cast<size_t>(bytes)));
+      s->data = static_cast<char*>(memory.allocate(device, bytes));
     } catch (const Error& e) {
       s->bytes = 0;
       s->unref();
@@ -128,15 +134,15 @@ void Storage::materialize() {
   release = nullptr;
   owner = nullptr;
   resizable = true;
-  if (device.is_meta() || !bytes) return;
-  data = static_cast<char*>(allocate(static_cast<size_t>(bytes)));
-  std::memcpy(data, from, static_cast<size_t>(bytes));
+  if (!bytes) return;
+  data = allocate_on(device, bytes);
+  if (data) backend(device).memory->within(device, data, from, bytes);
 }
 
 void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_owner) {
   std::memcpy(to, data, static_cast<size_t>(bytes));
   if (release) release(this);
-  else if (data) deallocate(data, static_cast<size_t>(bytes));
+  else if (data) backend(device).memory->release(device, data, bytes);
   data = to;
   release = new_release;
   owner = new_owner;
@@ -148,11 +154,11 @@ void Storage::resize(int64_t new_bytes) {
   materialize();
   if (new_bytes == bytes) return;
   char* fresh = nullptr;
-  if (!device.is_meta() && new_bytes) {
-    fresh = static_cast<char*>(allocate(static_cast<size_t>(new_bytes)));
-    if (bytes) std::memcpy(fresh, data, static_cast<size_t>(std::min(bytes, new_bytes)));
+  if (new_bytes) {
+    fresh = allocate_on(device, new_bytes);
+    if (bytes && fresh) backend(device).memory->within(device, fresh, data, std::min(bytes, new_bytes));
   }
-  if (data) deallocate(data, static_cast<size_t>(bytes));
+  if (data) backend(device).memory->release(device, data, bytes);
   data = fresh;
   bytes = new_bytes;
 }
@@ -168,7 +174,7 @@ void Storage::destroy() {
   }
   materialize();
   if (release) release(this);
-  else if (data) deallocate(data, static_cast<size_t>(bytes));
+  else if (data) backend(device).memory->release(device, data, bytes);
   data = nullptr;
   if (!holders) recycle();
 }

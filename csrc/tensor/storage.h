@@ -26,7 +26,7 @@ struct Storage {
   Device device;
   bool resizable = true;
   bool kept_apart = false;              // a node has something here that a write must copy first (autograd/apart.h)
-  void (*release)(Storage*) = nullptr;  // null: the caching allocator's memory
+  void (*release)(Storage*) = nullptr;  // null: memory of the device's backend
   void* owner = nullptr;                // for `release`
   void* object = nullptr;               // its Python object, if there is one
   bool keeps_object = false;            // a reference to it: programs left attributes on it and have no other

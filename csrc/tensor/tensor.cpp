@@ -1,8 +1,10 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
+#include "backend/backend.h"
 #include "tensor/cut.h"
 
 namespace rl {
@@ -70,6 +72,10 @@ void Tensor::fail_without_data() const {
   fail(ErrorKind::Runtime, "a tensor of shape ", to_text(sizes()), " whose storage is empty was given to a call that ",
        "reads or writes values");
 }
+void* Tensor::no_memory() const {
+  if (numel() != 0 && has_values()) fail_without_data();
+  return nullptr;
+}
 int64_t Tensor::stride(int64_t dim) const {
   CHECK(p_->ndim > 0, Index, "Dimension specified as ", dim, " but tensor has no dimensions");
   return p_->strides()[wrap_dim(dim, p_->ndim)];
@@ -79,6 +85,11 @@ std::string to_text(IntSpan sizes) {
   std::string s = "[";
   for (int64_t i = 0; i < sizes.size(); ++i) s += (i ? ", " : "") + std::to_string(sizes[i]);
   return s + "]";
+}
+
+void read_element(const Tensor& t, void* to) {
+  if (t.on_host()) std::memcpy(to, t.data(), static_cast<size_t>(t.item_size()));
+  else backend(t.device()).memory->to_host(t.device(), to, t.memory(), t.item_size());
 }
 
 namespace {

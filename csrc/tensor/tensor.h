@@ -116,17 +116,28 @@ class Tensor {
   uint32_t version() const { return p_->version->value; }
   Storage* storage() const { return p_->storage; }
 
-  // Where the elements are. Those of a meta tensor are nowhere: whoever asks did not look at the device.
+  // The elements, for the host to read and write. Those of a meta tensor are nowhere: whoever asks did not look.
   void* data() const {
     char* p = p_->storage->data;
     if (__builtin_expect(!p && p_->numel != 0, 0)) fail_without_data();
     return p + p_->offset * itemsize(p_->dtype);
   }
   template <class T> T* data() const { return static_cast<T*>(data()); }
-  View view() const { return {data(), p_->sizes, p_->strides(), p_->ndim, p_->dtype}; }
+  // Their address for the kernels of the tensor's device, which the host must not follow: null for a meta tensor.
+  void* memory() const {
+    char* p = p_->storage->data;
+    if (__builtin_expect(!p, 0)) return no_memory();
+    return p + p_->offset * itemsize(p_->dtype);
+  }
+  View view() const { return {memory(), p_->sizes, p_->strides(), p_->ndim, p_->dtype}; }
+  // Whether there are values at all. Ask where an op looks at them, to check or to find a size; kernels need no asking.
+  bool has_values() const { return !p_->device.is_meta(); }
+  // Whether the host may look at the values where they lie: data() is right.
+  bool on_host() const { return p_->device.is_cpu(); }
 
  private:
   [[noreturn]] void fail_without_data() const;
+  void* no_memory() const;
   TensorObject* p_ = nullptr;
 };
 
@@ -156,6 +167,9 @@ void set_storage(TensorObject* t, Storage* storage);  // shares; takes a referen
 void set_version(TensorObject* t, Version* version);  // shares; takes a reference
 void release_version(TensorObject* t);                // of a tensor that dies
 Version* new_version(uint32_t value);                 // a counter of its own, with one reference
+
+// Copies the only element of t, as it lies in memory, to the host.
+void read_element(const Tensor& t, void* to);
 
 // To be called after each write in place: counts it and remembers the line and, if given, the op.
 void bump_version(const Tensor& t, const char* op = nullptr);

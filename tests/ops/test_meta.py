@@ -79,3 +79,46 @@ def test_backward(spec):
             shapes.append([None if g is None else (tuple(g.shape), g.dtype) for g in found])
         if shapes:
             assert shapes[0] == shapes[1]
+
+
+def test_kernels_that_count_say_that_there_is_nothing_to_count():
+    x = rl.empty(3, 4, device="meta")
+    for call in (x.nonzero, lambda: x[x > 0], lambda: rl.unique(x), lambda: rl.masked_select(x, x > 0)):
+        with pytest.raises(NotImplementedError, match="meta tensor"):
+            call()
+
+
+def test_what_has_no_loop_on_the_cpu_has_none_on_meta():
+    for device in ("cpu", "meta"):
+        with pytest.raises(NotImplementedError, match="\"lgamma_cpu\" not implemented for 'ComplexFloat'"):
+            rl.lgamma(rl.ones(3, dtype=rl.complex64, device=device))
+
+
+def test_copies_between_devices():
+    host, meta = rl.arange(6.0).reshape(2, 3), rl.empty(2, 3, device="meta")
+    assert meta.copy_(host) is meta and meta.device.type == "meta"
+    assert host.t().to("meta").stride() == (1, 3)
+    for call in (lambda: host.copy_(meta), lambda: meta.to("cpu"), lambda: host.fill_(meta.sum())):
+        with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+            call()
+    assert host.tolist() == [[0, 1, 2], [3, 4, 5]]
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        host.to("cuda")
+
+
+def test_numbers_of_the_host_meet_meta_tensors():
+    x = rl.empty(2, 3, device="meta", requires_grad=True)
+    y = x * rl.tensor(2.0) + 1
+    assert y.device.type == "meta" and y.shape == (2, 3)
+    (g,) = rl.autograd.grad(y.sum(), x)
+    assert g.device.type == "meta" and g.shape == (2, 3)
+
+
+def test_generators_belong_to_a_device():
+    assert rl.Generator().device == rl.device("cpu") == rl.Generator("cpu").device
+    for device in ("meta", "cuda"):
+        with pytest.raises(RuntimeError, match="no random numbers are drawn on device"):
+            rl.Generator(device)
+    before = rl.get_rng_state()
+    rl.randn(100, device="meta"), rl.empty(50, device="meta").uniform_(generator=rl.Generator())
+    assert rl.equal(rl.get_rng_state(), before)

@@ -122,6 +122,35 @@ def test_layers_import_downwards_only(layer):
 
 
 @pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_ops_name_no_device():
+    """Kernels come from backend(device), and what a device is like is asked of tensors (on_host, has_values)."""
+    files = [f for f in (ROOT / "csrc" / "ops").rglob("*.[ch]*") if f.suffix != ".md"]
+    assert len(files) > 60
+    for file in files:
+        named = re.search(r"g_cpu|is_cpu\(|is_meta\(|\"cpu/|DeviceType::Cpu", file.read_text())
+        assert not named, f"{file.name} names a device: {named[0]}"
+
+
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_backend_is_chosen_in_the_registry_alone():
+    users = [
+        f"{f.parent.name}/{f.name}"
+        for f in (ROOT / "csrc").rglob("*.[ch]*")
+        if re.search(r"g_backends|register_backend", f.read_text())
+    ]
+    assert sorted(users) == ["backend/backend.h", "backend/registry.cpp", "cpu/cpu_backend.cpp"]
+
+
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_every_table_is_in_the_page_on_backends():
+    header = (ROOT / "csrc" / "backend" / "backend.h").read_text()
+    page = (ROOT / "docs" / "adding_a_backend.md").read_text()
+    tables = re.findall(r"^  const \w+Kernels\* (\w+);$", header, re.M)
+    assert len(tables) >= 19 and "memory" in tables
+    assert [t for t in tables if f"`{t}`" not in page] == []
+
+
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
 def test_names_of_nodes_are_unique():
     """Two structs of one name in one namespace would silently share one NodeType."""
     names = [

@@ -10,28 +10,59 @@
 
 namespace rl::ops {
 
+// Between devices the bytes go by way of the host, in src's type and dst's shape; the rest is done by their own
+// kernels.
+static void copy_across(const Tensor& dst, const Tensor& src) {
+  if (!dst.has_values()) return;
+  CHECK(src.has_values(), NotImplemented, "Cannot copy out of meta tensor; no data!");
+  NoGrad raw;
+  const Tensor from = contiguous(src);
+  const int64_t bytes = checked_mul(from.numel(), from.item_size());
+  const bool lands = dst.dtype() == src.dtype() && dst.is_contiguous() && dst.sizes() == src.sizes();
+  const Tensor to = lands ? dst : empty(src.sizes(), src.dtype(), dst.device());
+  const MemoryKernels &there = *backend(dst.device()).memory, &here = *backend(src.device()).memory;
+  if (from.on_host()) {
+    there.from_host(dst.device(), to.memory(), from.data(), bytes);
+  } else if (to.on_host()) {
+    here.to_host(src.device(), to.data(), from.memory(), bytes);
+  } else {
+    const Tensor host = empty(src.sizes(), src.dtype());
+    here.to_host(src.device(), host.data(), from.memory(), bytes);
+    there.from_host(dst.device(), to.memory(), host.data(), bytes);
+  }
+  if (!lands) copy_into(dst, to);
+}
+
 void copy_into(const Tensor& dst, const Tensor& src) {
-  if (dst.device().is_meta() || src.device().is_meta() || dst.numel() == 0) return;
+  if (dst.numel() == 0) return;
+  if (!same_device(dst.device(), src.device())) return copy_across(dst, src);
   View out = dst.view(), in = src.view();
   Ints strides;
   if (!(dst.sizes() == src.sizes())) {
     strides = broadcast_strides(src, dst.sizes());
-    in = {src.data(), dst.sizes().data(), strides.data(), static_cast<int32_t>(dst.dim()), src.dtype()};
+    in = {src.memory(), dst.sizes().data(), strides.data(), static_cast<int32_t>(dst.dim()), src.dtype()};
   }
-  g_cpu->copy->copy(out, in);
+  backend(dst.device()).copy->copy(out, in);
+}
+
+Tensor to_device(const Tensor& t, Device device) {
+  if (same_device(t.device(), device)) return t;
+  Tensor y = empty_strided(t.sizes(), dense_strides_like(t), t.dtype(), device);
+  copy_into(y, t);
+  return y;
 }
 
 void fill_raw(const Tensor& dst, const Scalar& value) {
-  if (dst.device().is_meta()) return;
+  if (!dst.has_values()) return;
   if (!has_cpp_type(dst.dtype()) && !is_float8(dst.dtype())) fail_without_kernel(dst.dtype(), "fill_cpu");
   LoopScalar element;
   write_element(element.bytes, dst.numel() == 1 ? single_element(value, dst.dtype()) : value, dst.dtype());
-  if (dst.numel()) g_cpu->copy->fill(dst.view(), element.bytes);
+  if (dst.numel()) backend(dst.device()).copy->fill(dst.view(), element.bytes);
 }
 
 Tensor zeros(IntSpan sizes, DType dtype, Device device) {
   Tensor t = empty(sizes, dtype, device);
-  if (!device.is_meta() && t.numel()) g_cpu->copy->zero(t.view());
+  if (t.numel()) backend(t.device()).copy->zero(t.view());
   return t;
 }
 Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device) {
@@ -226,7 +257,7 @@ struct ZeroBackward : Node {
 Tensor zero(const Tensor& input) {
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
   if (!y.defined()) y = empty_like(input);
-  if (!y.device().is_meta() && y.numel()) g_cpu->copy->zero(y.view());
+  if (y.numel()) backend(y.device()).copy->zero(y.view());
   return record<ZeroBackward>(y, {input});
 }
 

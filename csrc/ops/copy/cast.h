@@ -21,6 +21,10 @@ Tensor ordered(Tensor y, bool channels_last);
 Tensor with_neighbours(const Tensor& x);
 // Raw: writes src (broadcast) into dst without history and without counting the write.
 void copy_into(const Tensor& dst, const Tensor& src);
+// Raw: the tensor itself if it is on that device, else a copy there without history, its dimensions in the same order.
+// The host's is the CPU's memory; meta tensors have nothing to copy there (NotImplementedError).
+Tensor to_device(const Tensor& t, Device device);
+inline Tensor to_host(const Tensor& t) { return to_device(t, Device()); }
 void fill_raw(const Tensor& dst, const Scalar& value);
 Tensor zeros(IntSpan sizes, DType dtype, Device device = {});
 Tensor full(IntSpan sizes, const Scalar& value, DType dtype, Device device = {});

@@ -190,8 +190,8 @@ NewObject arange(const char* name, const Scalar& start, const Scalar& end, const
   // The old `range` multiplies a whole number by the step, each on its own; see Note [Blocks of a range].
   const bool counted = with_end && !is_integral(d);
   Tensor y = empty({static_cast<int64_t>(count)}, counted ? DType::Float64 : d, device_or_default(device));
-  if (y.numel() && !y.device().is_meta())
-    g_cpu->copy->range(y.view(), counted ? 0 : a, counted ? 1 : s, start.to_int(), step.to_int());
+  if (y.numel())
+    backend(y.device()).copy->range(y.view(), counted ? 0 : a, counted ? 1 : s, start.to_int(), step.to_int());
   if (counted) y = cast(add(mul(y, step), start), d);
   return deliver(name, y, out, requires_grad);
 }
@@ -238,7 +238,7 @@ NewObject spaced(const char* name, const Value& start, const Value& end, int64_t
   check_holds(b, d);
   if (is_integral(d)) a = Scalar(a.to_int()), b = Scalar(b.to_int());
   Tensor y = empty({steps}, d, device_or_default(device));
-  if (y.numel() && !y.device().is_meta()) g_cpu->copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
+  if (y.numel()) backend(y.device()).copy->linspace(y.view(), a.to_complex128(), b.to_complex128(), base);
   return deliver(name, y, out, requires_grad);
 }
 NewObject linspace(const Value& start, const Value& end, int64_t steps, const OptTensor& out, OptDType t, OptLayout l,
@@ -273,7 +273,7 @@ Tensor triangle_indices(const char* name, int64_t row, int64_t col, int64_t offs
   CHECK(d == DType::Int64 || d == DType::Int32, NotImplemented, "\"", name, "\" not implemented for '", info(d).legacy,
         "'");
   Tensor y = empty({2, triangle_count(row, col, offset, upper)}, d, device_or_default(device));
-  if (y.numel() && !y.device().is_meta()) g_cpu->index->triangle_indices(y.view(), row, col, offset, upper);
+  if (y.numel()) backend(y.device()).index->triangle_indices(y.view(), row, col, offset, upper);
   return y;
 }
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device,

@@ -16,13 +16,12 @@ Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device>
           std::optional<MemoryFormat> format) {
   DType d = dtype.value_or(input.dtype());
   Device where = device.value_or(input.device());
-  if (where.type == DeviceType::Cpu) where.index = input.device().is_cpu() ? input.device().index : -1;
-  if (where.type != input.device().type) {
-    backend(where);  // names the device if there is none
-    CHECK(!input.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
+  if (!same_device(where, input.device())) {
     Ints strides =
         format && *format != MemoryFormat::Preserve ? strides_for(input, *format) : dense_strides_like(input);
-    return record<ToDeviceBackward>(empty_strided(input.sizes(), strides, d, where), {input});
+    Tensor y = empty_strided(input.sizes(), strides, d, where);  // names the device if it has no backend
+    copy_into(y, input);
+    return record<ToDeviceBackward>(y, {input});
   }
   bool order_differs =
       format && *format != MemoryFormat::Preserve &&
@@ -36,8 +35,8 @@ Tensor to(const Tensor& input, std::optional<DType> dtype, std::optional<Device>
 static Tensor to_dtype(const Tensor& input, DType dtype, bool, bool copy, std::optional<MemoryFormat> format) {
   return to(input, dtype, std::nullopt, copy, format);
 }
-static Tensor to_device(const Tensor& input, std::optional<Device> device, std::optional<DType> dtype, bool, bool copy,
-                        std::optional<MemoryFormat> format) {
+static Tensor to_where(const Tensor& input, std::optional<Device> device, std::optional<DType> dtype, bool, bool copy,
+                       std::optional<MemoryFormat> format) {
   return to(input, dtype, device, copy, format);
 }
 static Tensor to_other(const Tensor& input, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> format) {
@@ -56,7 +55,7 @@ static const Register registered([](Ops& ops) {
   ops.def("to", to_dtype, "input, dtype, non_blocking=False, copy=False, *, memory_format=None", flags,
           "The tensor in another type or on another device.");
   ops.def("to", to_other, "input, other, non_blocking=False, copy=False, *, memory_format=None", flags);
-  ops.def("to", to_device, "input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None",
+  ops.def("to", to_where, "input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None",
           flags);
   ops.def("cpu", cpu, "input, memory_format=None", flags, "The tensor in the CPU's memory.");
   ops.def("float", cast_method<DType::Float32>, "input, memory_format=None", flags);

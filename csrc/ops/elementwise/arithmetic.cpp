@@ -47,8 +47,8 @@ Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
 }
 
 void add_into(const Tensor& dst, const Tensor& src) {
-  if (dst.numel() == 0 || dst.device().is_meta()) return;
-  const PointwiseKernels& kernels = *g_cpu->pointwise;
+  if (dst.numel() == 0) return;
+  const PointwiseKernels& kernels = *backend(dst.device()).pointwise;
   Loop loop = kernels.loop(Pointwise::Add, dst.dtype());
   if (!loop) no_kernel("add", dst.dtype());
   LoopParams params;
@@ -88,7 +88,7 @@ static std::optional<double> exact_number(const Value& v, const Value& other) {
   if (!v.is_tensor()) return v.number.is_complex() ? std::nullopt : std::optional(v.number.to_double());
   const Tensor& t = v.tensor;
   bool counts = t.dim() == 0 && other.tensor.dim() > 0 && (t.dtype() == DType::Float32 || t.dtype() == DType::Float64);
-  if (!counts || !t.device().is_cpu()) return std::nullopt;
+  if (!counts || !t.on_host()) return std::nullopt;
   // The call will be recorded, which a loop that sees only the number does not know: the other operand must stay as it
   // is.
   if (grad_enabled() && t.requires_grad()) t_destination.wanted = nullptr;

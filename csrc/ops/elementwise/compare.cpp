@@ -63,8 +63,8 @@ static Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol
   return logical_or(close, logical_and(isfinite(difference), le(difference, allowed)));
 }
 static bool all_true(const Tensor& mask) {
-  CHECK(!mask.device().is_meta(), NotImplemented, "values are compared, and a meta tensor has none");
-  Tensor flat = contiguous(mask);
+  CHECK(mask.has_values(), NotImplemented, "values are compared, and a meta tensor has none");
+  Tensor flat = to_host(contiguous(mask));
   return flat.numel() == 0 || !std::memchr(flat.data<bool>(), 0, static_cast<size_t>(flat.numel()));
 }
 static bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
@@ -75,11 +75,11 @@ static bool equal(const Tensor& a, const Tensor& b) {
         to_text(a.device()), " and ", to_text(b.device()));
   if (!(a.sizes() == b.sizes())) return false;
   const bool exact = !is_differentiable(a.dtype()) && a.dtype() == b.dtype();  // no NaN, which is not itself
-  if (exact && !a.device().is_meta() && a.data() == b.data() && a.strides() == b.strides()) return true;
+  if (exact && a.has_values() && a.memory() == b.memory() && a.strides() == b.strides()) return true;
   NoGrad raw;
   // Tensors that differ mostly do so soon: a first part may spare the rest.
   constexpr int64_t kFirst = 2048;
-  if (a.numel() > 4 * kFirst && a.is_contiguous() && b.is_contiguous() && !a.device().is_meta()) {
+  if (a.numel() > 4 * kFirst && a.is_contiguous() && b.is_contiguous()) {
     if (!all_true(eq(alias(a, {kFirst}, {1}, a->offset), alias(b, {kFirst}, {1}, b->offset)))) return false;
   }
   return all_true(eq(a, b));

@@ -72,7 +72,7 @@ class Run {
     for (ProgramStep& step : steps_)
       for (int i = 0; i < step.count; ++i)
         if (step.values[i] >= kRegister) step.values[i] += count - kRegister;
-    g_cpu->pointwise->run_program(steps_, operands_, register_bytes_, cost_);
+    backend(device_).pointwise->run_program(steps_, operands_, register_bytes_, cost_);
     return made;
   }
 
@@ -131,7 +131,7 @@ class Run {
       read_.push_back(alike_ ? inputs_[v].tensor : readable(inputs_[v].tensor, sizes_));
       const Tensor& t = read_.back();
       if (!alike_) strides_.push_back(broadcast_strides(t, sizes_));
-      values_[v].place = add_operand(alike_ ? t.view() : view_of(t.data(), strides_.back()));
+      values_[v].place = add_operand(alike_ ? t.view() : view_of(t.memory(), strides_.back()));
     }
   }
   View view_of(void* data, const Ints& strides) const {
@@ -192,7 +192,7 @@ class Run {
     steps_.push_back(step);
   }
   Loop loop_of(Pointwise op) const {
-    Loop loop = g_cpu->pointwise->loop(op, type_);
+    Loop loop = backend(device_).pointwise->loop(op, type_);
     CHECK(loop, Runtime, "a program has no loop for ", info(type_).name);
     return loop;
   }

@@ -41,7 +41,7 @@ Device common_device(const char* name, const Value* operands, int count) {
   const Tensor* first = nullptr;
   for (int i = 0; i < count; ++i) {
     const Tensor& t = operands[i].tensor;
-    if (!t.defined() || (t.dim() == 0 && t.device().is_cpu() && count > 1)) continue;
+    if (!t.defined() || (t.dim() == 0 && t.on_host() && count > 1)) continue;
     if (!first) first = &t;
     CHECK(t.device() == first->device(), Runtime,
           "Expected all tensors to be on the same device, but found at least two devices, ", to_text(first->device()),
@@ -132,7 +132,8 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
   if (to_float_first(options.rule) && is_integral(common, true)) common = default_dtype();
   DType out_dtype = result_dtype(options, common);
   Device device = common_device(name, operands, count);
-  const PointwiseKernels& kernels = *g_cpu->pointwise;  // also says for meta tensors whether the type has a loop
+  const Backend& own = backend(device);
+  const PointwiseKernels& kernels = *own.pointwise;
   Loop loop = kernels.loop(op, common);
   if (!loop) {
     if (t_destination.wanted) {
@@ -153,16 +154,15 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     bool direct = !out.defined() || out.is_contiguous();
     if (!out.defined()) out = empty(lead.sizes(), out_dtype, device);
     if (direct) {
-      if (device.is_meta()) return out;
       char* data[kMaxOperands];
       int64_t strides[kMaxOperands];
       LoopScalar numbers[kMaxOperands];
-      data[0] = static_cast<char*>(out.data());
+      data[0] = static_cast<char*>(out.memory());
       strides[0] = itemsize(out_dtype);
       for (int i = 0; i < count; ++i) {
         const Value& v = operands[i];
         if (v.is_tensor()) {
-          data[i + 1] = static_cast<char*>(v.tensor.data());
+          data[i + 1] = static_cast<char*>(v.tensor.memory());
           strides[i + 1] = itemsize(common);
         } else {
           write(numbers[i].bytes, v.number, common);
@@ -170,7 +170,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
           strides[i + 1] = 0;
         }
       }
-      if (lead.numel() * options.cost < 16384) {
+      if (own.host_loops && lead.numel() * options.cost < 16384) {
         loop(data, strides, lead.numel(), params);
         return out;
       }
@@ -200,6 +200,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     DType wanted = i < first ? DType::Bool : common;
     NoGrad raw;
     converted[i] = v.tensor.dtype() == wanted ? v.tensor : ops::cast(v.tensor, wanted);
+    if (!same_device(device, v.tensor.device())) converted[i] = ops::to_device(converted[i], device);
   }
   Ints strides[kMaxOperands];
   IntSpan given[kMaxOperands];
@@ -220,13 +221,13 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
     out = ordered ? empty(sizes, out_dtype, device)
                   : empty_strided(sizes, strides_from(converted, count, sizes, one_shape, given, tensors), out_dtype,
                                   device);
-  if (device.is_meta() || out.numel() == 0) return out;
+  if (out.numel() == 0) return out;
   View views[kMaxOperands];
   views[0] = out.view();
   for (int i = 0; i < count; ++i) {
     DType d = i < first ? DType::Bool : common;
     if (converted[i].defined()) {
-      views[i + 1] = {converted[i].data(), sizes.data(), strides[i].data(), static_cast<int32_t>(sizes.size()), d};
+      views[i + 1] = {converted[i].memory(), sizes.data(), strides[i].data(), static_cast<int32_t>(sizes.size()), d};
     } else {
       write(numbers[i].bytes, operands[i].number, d);
       strides[i] = Ints(sizes.size(), 0);

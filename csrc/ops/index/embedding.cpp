@@ -61,22 +61,22 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
   strides.push_back(weight.strides()[1]);
   at.push_back(0);
   Tensor y = empty(sizes, weight.dtype(), weight.device());
-  if (y.numel() && !y.device().is_meta()) {
+  if (y.numel()) {
     int32_t ndim = static_cast<int32_t>(sizes.size());
-    View in{weight.data(), sizes.data(), strides.data(), ndim, weight.dtype()};
-    View index{indices.data(), sizes.data(), at.data(), ndim, indices.dtype()};
+    View in{weight.memory(), sizes.data(), strides.data(), ndim, weight.dtype()};
+    View index{indices.memory(), sizes.data(), at.data(), ndim, indices.dtype()};
     CHECK(weight.sizes()[0], Runtime,
           "embedding: index out of range in self, weight has no rows: ", to_text(weight.sizes()));
     int64_t rows = weight.sizes()[0], step = weight.strides()[0];
     int dim = 0;
     try {
-      g_cpu->index->get(y.view(), in, {&index, 1, &rows, &step, &dim, ErrorKind::Index, false});
+      backend(y.device()).index->get(y.view(), in, {&index, 1, &rows, &step, &dim, ErrorKind::Index, false});
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::Index) throw;
       fail(ErrorKind::Index, "index out of range in self\n  ", e.what(), ": weight has ", rows,
            " rows, so indices go from 0 to ", rows - 1);
     }
-  } else if (!y.numel() && !y.device().is_meta()) {
+  } else if (!y.numel()) {
     check_indices(indices, 0, weight.sizes()[0], ErrorKind::Runtime);
   }
   return record<EmbeddingBackward>(y, {weight}, [&](auto& n) {

@@ -27,7 +27,7 @@ Along::Along(const Tensor& x, int64_t d, const Tensor& i, IntSpan dense_sizes, I
   size = x.dim() ? x.sizes()[d] : 1;
   stride = x.dim() ? x.strides()[d] : 1;
   strides[d] = 0;
-  index = {i.data(), sizes.data(), index_strides.data(), ndim(), i.dtype()};
+  index = {i.memory(), sizes.data(), index_strides.data(), ndim(), i.dtype()};
 }
 
 Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim) {
@@ -37,16 +37,15 @@ Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim) {
 }
 
 void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error) {
-  if (index.device().is_meta() || index.numel() == 0) return;
+  if (!index.has_values() || index.numel() == 0) return;
   NoGrad raw;
-  Tensor at = contiguous(cast(index, DType::Int64));
+  Tensor at = to_host(contiguous(cast(index, DType::Int64)));
   for (const int64_t *p = at.data<int64_t>(), *end = p + at.numel(); p != end; ++p)
     if (*p < 0 || *p >= size) fail(error, "index ", *p, " is out of bounds for dimension ", dim, " with size ", size);
 }
 
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
                const Tensor& values, Combine combine, ErrorKind error, bool wrap, bool round_each) {
-  if (y.device().is_meta()) return;
   NoGrad raw;
   // What is written must not be read through another view meanwhile.
   Tensor from = values.storage() == y.storage() ? clone(values) : values;
@@ -57,11 +56,12 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
       if (at_strides[d] != 0) at_strides[d] = index.dim() == 1 || index.dim() == 0 ? 1 : at.strides()[d];
   Along along(y, dim, at, dense_sizes, at_strides);
   Ints strides = from.dim() == 0 ? Ints(dense_sizes.size(), 0) : Ints(from.strides());
-  View dense{from.data(), along.sizes.data(), strides.data(), along.ndim(), from.dtype()};
+  View dense{from.memory(), along.sizes.data(), strides.data(), along.ndim(), from.dtype()};
+  const IndexKernels& kernels = *backend(y.device()).index;
   const bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
   if (!arithmetic || round_each || !is_half(y.dtype()))
-    return g_cpu->index->put(along.of(y), dense, along.places(error, wrap), combine);
-  if (combine == Combine::Sum && g_cpu->index->add_half_rows(along.of(y), dense, along.places(error, wrap))) return;
+    return kernels.put(along.of(y), dense, along.places(error, wrap), combine);
+  if (combine == Combine::Sum && kernels.add_half_rows(along.of(y), dense, along.places(error, wrap))) return;
   Tensor wide = cast(y, DType::Float32);
   put_along(wide, dim, index, dense_sizes, index_strides, cast(values, DType::Float32), combine, error, wrap);
   copy_into(y, wide);
@@ -119,12 +119,10 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   Tensor y = empty(index.sizes(), input.dtype(), input.device());
   if (index.numel()) {
     check_gather_shapes(input, d, index);
-    if (!input.device().is_meta()) {
-      Along along(input, d, index, lifted_sizes(index), lifted_strides(index));
-      Ints strides = lifted_strides(y);
-      View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
-      g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Runtime, false));
-    }
+    Along along(input, d, index, lifted_sizes(index), lifted_strides(index));
+    Ints strides = lifted_strides(y);
+    View out{y.memory(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
+    backend(y.device()).index->get(out, along.of(input), along.places(ErrorKind::Runtime, false));
   }
   return record<GatherBackward>(y, {input}, [&](auto& n) {
     n.index = save(index.numel() ? index : cast(index, DType::Int64));

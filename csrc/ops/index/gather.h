@@ -63,7 +63,7 @@ struct Along {
   View index;
   Along(const Tensor& x, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides);
   Along(const Along&) = delete;
-  View of(const Tensor& x) const { return {x.data(), sizes.data(), strides.data(), ndim(), x.dtype()}; }
+  View of(const Tensor& x) const { return {x.memory(), sizes.data(), strides.data(), ndim(), x.dtype()}; }
   int32_t ndim() const { return static_cast<int32_t>(sizes.size()); }
   IndexSpec places(ErrorKind error, bool wrap) const { return {&index, 1, &size, &stride, &dim, error, wrap}; }
 };

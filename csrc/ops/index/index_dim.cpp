@@ -40,17 +40,17 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   Ints sizes = lifted_sizes(input);
   sizes[d] = index.numel();
   Tensor y = empty(input.dim() ? IntSpan(sizes) : IntSpan(), input.dtype(), input.device());
-  if (y.numel() && !y.device().is_meta()) {
+  if (y.numel()) {
     CHECK(input.numel() || input.dim() <= 1, Runtime, "index_select(): self indexing axis dim should be positive");
     Along along(input, d, index, sizes, vector_strides(index, d, sizes.size()));
     Ints strides = lifted_strides(y);
-    View out{y.data(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
+    View out{y.memory(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
     try {
-      g_cpu->index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+      backend(y.device()).index->get(out, along.of(input), along.places(ErrorKind::Index, false));
     } catch (const Error& e) {
       fail(ErrorKind::Index, "index out of range in self: ", e.what());
     }
-  } else if (!y.numel() && !y.device().is_meta()) {
+  } else if (!y.numel()) {
     check_selected(index, d, lifted_sizes(input)[d], input.dim() > 1);
   }
   return record<IndexSelectBackward>(y, {input}, [&](auto& n) {
@@ -116,7 +116,7 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
   check_holds(alpha, source.dtype());
   if (input.dim() == 1 && input.numel() == 0) check_indices(index, d, 0, ErrorKind::Index);
   Tensor y = writable(input, will_record({input, source}));
-  if (index.numel() && y.numel() && !y.device().is_meta()) {
+  if (index.numel() && y.numel()) {
     NoGrad raw;
     Tensor values = alpha.equals(1) ? source : cast(mul(source, alpha), source.dtype());
     put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(values), Combine::Sum,
@@ -153,14 +153,15 @@ Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const V
   CHECK(!complex_value || input.is_complex(), Runtime,
         "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   if (!value.is_tensor()) check_holds(value.number, input.dtype());
-  else if (!value.tensor.device().is_meta()) check_holds(item(value.tensor), input.dtype());
+  else if (value.tensor.has_values()) check_holds(item(value.tensor), input.dtype());
   check_nowhere(input, d, index);
   Tensor y = writable(input, will_record({input, value}));
-  if (index.numel() && y.numel() && !y.device().is_meta()) {
+  if (index.numel() && y.numel()) {
     NoGrad raw;
     Ints sizes = lifted_sizes(input);
     sizes[d] = index.numel();
-    Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype()) : full({}, value.number, y.dtype());
+    Tensor element = value.is_tensor() ? to_device(cast(value.tensor, y.dtype()), y.device())
+                                       : full({}, value.number, y.dtype(), y.device());
     put_along(y, d, index, sizes, vector_strides(index, d, sizes.size()), element, Combine::Set, ErrorKind::Index,
               true);
   }
@@ -207,7 +208,7 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
         ") should be equal to source.size(dim) (", given[d], ")");
   check_nowhere(input, d, index);
   Tensor y = writable(input, will_record({input, source}));
-  if (index.numel() && y.numel() && !y.device().is_meta())
+  if (index.numel() && y.numel())
     put_along(y, d, index, given, vector_strides(index, d, given.size()), lifted(source), Combine::Set,
               ErrorKind::Index, false);
   return record<IndexCopyBackward>(y, {input, source}, [&](auto& n) {

@@ -10,9 +10,6 @@ namespace rl::ops {
 
 namespace {
 
-// A plan is made for meta tensors too; no kernel follows it.
-void* place(const Tensor& t) { return t.device().is_meta() ? nullptr : t.data(); }
-
 // Masks become the coordinates of their ones: a mask of k dimensions stands for k index tensors.
 IndexList without_masks(const Tensor& input, const IndexList& indices) {
   IndexList out;
@@ -61,7 +58,7 @@ struct Plan {
     for (int64_t d = 0; d < indices.size(); ++d) {
       const Tensor& t = indices[d];
       if (!t.defined()) continue;
-      CHECK(t.device() == input.device() || t.device().is_cpu(), Runtime,
+      CHECK(t.device() == input.device() || t.on_host(), Runtime,
             "indices should be either on the same device as the indexed tensor (", to_text(input.device()), ")");
       adjacent &= last < 0 || last == d - 1;
       if (first < 0) first = d;
@@ -87,8 +84,8 @@ struct Plan {
       kept.push_back(t);
     }
     for (int64_t k = 0; k < kept.size(); ++k)
-      views.push_back(
-          {place(kept[k]), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()), kept[k].dtype()});
+      views.push_back({kept[k].memory(), sizes.data(), index_strides[k].data(), static_cast<int32_t>(sizes.size()),
+                       kept[k].dtype()});
     checked_numel(sizes);
     // Without elements to read the kernel would not look at the indices.
     for (int64_t k = 0; k < kept.size(); ++k)
@@ -106,7 +103,7 @@ struct Plan {
     return result_strides(sizes, operands.data(), static_cast<int>(operands.size()));
   }
   View of(const Tensor& x) const {
-    return {place(x), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
+    return {x.memory(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
   IndexSpec places() const {
     return {views.data(),
@@ -160,8 +157,7 @@ IndexList behind(const Node& node, const Tensor& dy, const IndexList& indices) {
     Ints sizes(rank + 1, 1);
     sizes[0] = dy.sizes()[0];
     rows = empty(sizes, DType::Int64, dy.device());
-    if (!dy.device().is_meta())
-      for (int64_t i = 0; i < sizes[0]; ++i) rows.data<int64_t>()[i] = i;
+    if (rows.numel()) backend(dy.device()).copy->range(reshape(rows, {sizes[0]}).view(), 0, 1, 0, 1);
   }
   IndexList all;
   all.push_back(rows);
@@ -203,7 +199,7 @@ static Tensor index_mask(const Tensor& input, const Tensor& mask) {
 static bool leads_with_mask(const Tensor& input, const IndexList& indices) {
   if (indices.size() != 1 || !indices[0].defined() || indices[0].dtype() != DType::Bool) return false;
   const Tensor& mask = indices[0];
-  bool fits = mask.dim() > 0 && mask.dim() <= input.dim() && !input.device().is_meta() && input.numel();
+  bool fits = mask.dim() > 0 && mask.dim() <= input.dim() && input.has_values() && input.numel();
   for (int64_t d = 0; fits && d < mask.dim(); ++d) fits = mask.sizes()[d] == input.sizes()[d];
   return fits;
 }
@@ -216,7 +212,7 @@ Tensor index(const Tensor& input, const IndexList& given) {
     if (!any_defined(indices)) return record_alias(alias(input), input);
     Plan plan(input, indices);
     y = empty_strided(plan.sizes, plan.result_layout(input), input.dtype(), input.device());
-    if (y.numel() && !y.device().is_meta()) g_cpu->index->get(y.view(), plan.of(input), plan.places());
+    if (y.numel()) backend(y.device()).index->get(y.view(), plan.of(input), plan.places());
   }
   return record<IndexBackward>(y, {input}, [&](auto& n) {
     n.indices = save_all(given);
@@ -256,7 +252,7 @@ static Tensor fill_under(const Tensor& input, const Tensor& mask, const Tensor& 
     NoGrad raw;
     own = clone(mask);
   }
-  if (y.numel()) g_cpu->index->masked_fill(y.view(), own.view(), value.data());
+  if (y.numel()) backend(y.device()).index->masked_fill(y.view(), own.view(), to_host(value).data());
   return record<IndexPutBackward>(y, {input, value}, [&](auto& n) { n.indices.push_back(save(own)); });
 }
 Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& values, bool accumulate) {
@@ -264,8 +260,8 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     return index_put(input, given, cast(reshape(values, Ints{}), input.dtype()), accumulate);
   const bool same_type = input.dtype() == values.dtype();
   if (same_type && given.size() == 1 && values.dim() == 0 && input.dim() > 0 && given[0].defined() &&
-      given[0].sizes() == input.sizes() && input.device().is_cpu() && given[0].device().is_cpu() &&
-      values.device().is_cpu() && fills_mask(given, values, accumulate))
+      given[0].sizes() == input.sizes() && input.has_values() && same_device(given[0].device(), input.device()) &&
+      fills_mask(given, values, accumulate))
     return fill_under(input, given[0], values);
   IndexList indices = without_masks(input, given);
   CHECK(any_defined(indices), Runtime, "index_put: at least one of the indices must be a tensor");
@@ -287,17 +283,18 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
   auto write = [&](const auto& self, const Tensor& to, const Tensor& from) -> void {
     Plan plan(to, indices);
     check_fit(plan);
-    if (to.device().is_meta() || checked_numel(plan.sizes) == 0) return;
+    if (checked_numel(plan.sizes) == 0) return;
+    const IndexKernels& kernels = *backend(to.device()).index;
     Ints strides = broadcast_strides(from, plan.sizes);
-    View dense{from.data(), plan.sizes.data(), strides.data(), static_cast<int32_t>(plan.sizes.size()), from.dtype()};
+    View dense{from.memory(), plan.sizes.data(), strides.data(), static_cast<int32_t>(plan.sizes.size()), from.dtype()};
     if (accumulate && is_half(to.dtype())) {  // sums of half types are taken in float
-      if (g_cpu->index->add_half_rows(plan.of(to), dense, plan.places())) return;
+      if (kernels.add_half_rows(plan.of(to), dense, plan.places())) return;
       Tensor wide = cast(to, DType::Float32);
       self(self, wide, cast(from, DType::Float32));
       copy_into(to, wide);
       return;
     }
-    g_cpu->index->put(plan.of(to), dense, plan.places(), accumulate ? Combine::Sum : Combine::Set);
+    kernels.put(plan.of(to), dense, plan.places(), accumulate ? Combine::Sum : Combine::Set);
   };
   {
     NoGrad raw;
@@ -335,15 +332,15 @@ Tensor take(const Tensor& input, const Tensor& index) {
   check_take_index("take", index);
   CHECK(input.numel() != 0 || index.numel() == 0, Index, "take(): tried to take from an empty tensor");
   Tensor y = empty(index.sizes(), input.dtype(), input.device());
-  if (y.numel() && !y.device().is_meta()) {
+  if (y.numel()) {
     NoGrad raw;
     Tensor flat = contiguous(input);
     Ints nowhere(index.dim(), 0);
-    View in{flat.data(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()},
+    View in{flat.memory(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()},
         at = index.view();
     int64_t size = flat.numel(), one = 1;
     int dim = 0;
-    g_cpu->index->get(y.view(), in, {&at, 1, &size, &one, &dim, ErrorKind::Index, true});
+    backend(y.device()).index->get(y.view(), in, {&at, 1, &size, &one, &dim, ErrorKind::Index, true});
   }
   return record<TakeBackward>(y, {input}, [&](auto& n) {
     n.index = save(index);
@@ -389,7 +386,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
         source.numel(), ", index.numel() = ", index.numel());
   CHECK(input.numel() != 0 || index.numel() == 0, Index, "put_(): tried to put elements into an empty tensor");
   Tensor y = writable(input, will_record({input, source}));
-  if (index.numel() && !y.device().is_meta()) {
+  if (index.numel()) {
     NoGrad raw;
     Tensor from = source.storage() == y.storage() ? clone(source) : source;
     from = reshape(from, index.sizes());
@@ -398,12 +395,13 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
     if (half) from = cast(from, DType::Float32);
     Tensor at_tensor = index.storage() == y.storage() ? clone(index) : index;
     Ints nowhere(index.dim(), 0);
-    View out{flat.data(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()};
+    View out{flat.memory(), index.sizes().data(), nowhere.data(), static_cast<int32_t>(index.dim()), flat.dtype()};
     View at = at_tensor.view();
     int64_t size = flat.numel(), one = 1;
     int dim = 0;
-    g_cpu->index->put(out, from.view(), {&at, 1, &size, &one, &dim, ErrorKind::Index, true},
-                      accumulate ? Combine::Sum : Combine::Set);
+    backend(from.device())
+        .index->put(out, from.view(), {&at, 1, &size, &one, &dim, ErrorKind::Index, true},
+                    accumulate ? Combine::Sum : Combine::Set);
     if (!flat.is(y)) copy_into(y, flat);
   }
   return record<PutBackward>(y, {input, source}, [&](auto& n) {

@@ -17,7 +17,7 @@ struct MaskView {
   Ints strides;
   View view;
   MaskView(const Tensor& mask, IntSpan sizes) : strides(broadcast_strides(mask, sizes)) {
-    view = {mask.data(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), DType::Bool};
+    view = {mask.memory(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), DType::Bool};
   }
   MaskView(const MaskView&) = delete;
 };
@@ -46,7 +46,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
         value.is_tensor() ? value.tensor.dim() : 0, " dimension(s).");
   if (!value.is_tensor()) check_holds(value.number, input.dtype());
-  else if (!value.tensor.device().is_meta()) check_holds(item(value.tensor), input.dtype());
+  else if (value.tensor.has_values()) check_holds(item(value.tensor), input.dtype());
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   if (t_destination.wanted) check_no_partial_overlap(Tensor::borrow(t_destination.wanted), mask);
   bool recorded = will_record({input, value});
@@ -57,7 +57,7 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
     y = empty(sizes, input.dtype(), input.device());
     copy_into(y, input);
   }
-  if (y.numel() && !y.device().is_meta()) {
+  if (y.numel()) {
     NoGrad raw;
     Tensor own = mask.storage() == y.storage() ? clone(mask) : mask;
     Tensor element = value.is_tensor() ? cast(value.tensor, y.dtype())
@@ -65,7 +65,8 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Value& value) 
                          ? full({}, Scalar(value.number.to_complex128().real()), y.dtype())
                          : full({}, value.number, y.dtype());
     MaskView m(own, y.sizes());
-    g_cpu->index->masked_fill(y.view(), m.view, element.data());
+    backend(y.device())
+        .index->masked_fill(y.view(), m.view, (element.has_values() ? to_host(element) : element).memory());
   }
   return record<MaskedFillBackward>(y, {input, value}, [&](auto& n) { n.mask = save(mask); });
 }
@@ -85,15 +86,16 @@ struct MaskedSelectBackward : Node {
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
   CHECK(mask.dtype() == DType::Bool, Runtime, "masked_select: expected BoolTensor for mask, got ",
         info(mask.dtype()).name);
-  CHECK(!input.device().is_meta(), NotImplemented,
+  CHECK(input.has_values(), NotImplemented,
         "masked_select: the result's size depends on the data, which a meta tensor has not");
   Ints sizes = broadcast_sizes(input.sizes(), mask.sizes());
   MaskView m(mask, sizes);
-  Tensor y = empty({checked_numel(sizes) ? g_cpu->index->count_nonzero(m.view) : 0}, input.dtype(), input.device());
+  Tensor y = empty({checked_numel(sizes) ? backend(mask.device()).index->count_nonzero(m.view) : 0}, input.dtype(),
+                   input.device());
   if (y.numel()) {
     Ints strides = broadcast_strides(input, sizes);
-    View in{input.data(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), input.dtype()};
-    g_cpu->index->masked_select(y.view(), in, m.view);
+    View in{input.memory(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), input.dtype()};
+    backend(y.device()).index->masked_select(y.view(), in, m.view);
   }
   return record<MaskedSelectBackward>(y, {input}, [&](auto& n) {
     n.mask = save(mask);
@@ -111,7 +113,7 @@ struct MaskedScatterBackward : Node {
     Tensor m = mask.unpack(*this);
     Grads dx(2);
     if (needs(0)) dx[0] = masked_fill(dy[0], m, Scalar(0));
-    if (needs(1) && m.device().is_meta()) {
+    if (needs(1) && !m.has_values()) {
       dx[1] = empty(source_sizes, dy[0].dtype(), dy[0].device());
     } else if (needs(1)) {
       Tensor used = masked_select(dy[0], m);
@@ -137,12 +139,12 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
     y = empty(sizes, input.dtype(), input.device());
     copy_into(y, input);
   }
-  if (y.numel() && !y.device().is_meta()) {
+  if (y.numel()) {
     NoGrad raw;
     Tensor own = mask.storage() == y.storage() ? clone(mask) : mask;
     Tensor from = source.storage() == y.storage() ? clone(source, MemoryFormat::Contiguous) : contiguous(source);
     MaskView m(own, y.sizes());
-    g_cpu->index->masked_scatter(y.view(), m.view, from.view());
+    backend(y.device()).index->masked_scatter(y.view(), m.view, from.view());
   }
   return record<MaskedScatterBackward>(y, {input, source}, [&](auto& n) {
     n.mask = save(mask);
@@ -159,21 +161,21 @@ static Tensor as_mask(const Tensor& input) {
 }
 // nonzero: the coordinates of the elements that are not zero, one row for each
 Tensor nonzero(const Tensor& input) {
-  CHECK(!input.device().is_meta(), NotImplemented,
+  CHECK(input.has_values(), NotImplemented,
         "nonzero: the result's size depends on the data, which a meta tensor has not");
   const Tensor mask = as_mask(input);
-  int64_t count = mask.numel() ? g_cpu->index->count_nonzero(mask.view()) : 0;
-  Tensor y = empty({count, mask.dim()}, DType::Int64);
-  if (y.numel()) g_cpu->index->nonzero(y.view(), mask.view());
+  int64_t count = mask.numel() ? backend(mask.device()).index->count_nonzero(mask.view()) : 0;
+  Tensor y = empty({count, mask.dim()}, DType::Int64, mask.device());
+  if (y.numel()) backend(y.device()).index->nonzero(y.view(), mask.view());
   return y;
 }
 static Tensors nonzero_tuple(const Tensor& input) {
   Tensor lifted = input.dim() ? as_mask(input) : alias(input, {1}, {1}, input->offset);
   // Columns that are contiguous each: written transposed.
-  int64_t count = lifted.numel() ? g_cpu->index->count_nonzero(lifted.view()) : 0;
-  Tensor rows = empty({lifted.dim(), count}, DType::Int64);
+  int64_t count = lifted.numel() ? backend(lifted.device()).index->count_nonzero(lifted.view()) : 0;
+  Tensor rows = empty({lifted.dim(), count}, DType::Int64, lifted.device());
   Tensor y = alias(rows, {count, lifted.dim()}, {1, count}, 0);
-  if (y.numel()) g_cpu->index->nonzero(y.view(), lifted.view());
+  if (y.numel()) backend(y.device()).index->nonzero(y.view(), lifted.view());
   Tensors out;
   for (int64_t d = 0; d < lifted.dim(); ++d) out.push_back(alias(rows, {count}, {1}, d * count));
   return out;
@@ -184,11 +186,11 @@ static NewObject nonzero_op(const Tensor& input, bool as_tuple) {
 static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
   CHECK(size >= 0, Runtime, "nonzero_static: 'size' must be an non-negative integer, got ", size);
   Tensor y = full({size, input.dim()}, Scalar(fill_value), DType::Int64, input.device());
-  if (!input.numel() || !y.numel() || input.device().is_meta()) return y;
-  int64_t count = std::min(size, g_cpu->index->count_nonzero(input.view()));
+  if (!input.numel() || !y.numel() || !input.has_values()) return y;
+  int64_t count = std::min(size, backend(input.device()).index->count_nonzero(input.view()));
   if (count == 0) return y;
   Tensor part = alias(y, {count, input.dim()}, y.strides(), 0);
-  g_cpu->index->nonzero(part.view(), input.view());
+  backend(part.device()).index->nonzero(part.view(), input.view());
   return y;
 }
 

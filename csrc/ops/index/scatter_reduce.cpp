@@ -24,7 +24,7 @@ How how_of(const std::string& reduce, bool with_sum) {
 }
 
 // The value that leaves the other one as it is.
-Tensor identity(How how, DType dtype) {
+Tensor identity(How how, DType dtype, Device device) {
   Tensor one = empty({}, dtype);
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -44,7 +44,7 @@ Tensor identity(How how, DType dtype) {
       *p = how == How::Prod ? T(1) : how == How::Amax ? Limits::min() : how == How::Amin ? Limits::max() : T(0);
     }
   });
-  return one;
+  return to_device(one, device);
 }
 
 Combine combine_of(How how) {
@@ -143,7 +143,7 @@ struct ScatterReduceBackward : Node {
     Tensor without = reduce_into("scatter_reduce", x, dim, i, masked_fill(s, only, Scalar(1)), How::Prod, include_self);
     dsrc = either(only, gather(mul(dy, without), dim, i),
                   div(gather(mul(dy, y), dim, i), masked_fill(s, zero, Scalar(1))));
-    if (!dsrc.requires_grad() || dsrc.device().is_meta()) return;
+    if (!dsrc.requires_grad() || !dsrc.has_values()) return;
     NoGrad counting;
     bool met = item(any(binary("gt", Pointwise::Gt, zeros_there, Scalar(1), {.rule = Rule::Bool}))).to_bool();
     NoGrad recording(true);
@@ -173,11 +173,11 @@ Tensor reduce_into(const char* op, const Tensor& input, int64_t dim, const Tenso
           " and to be no larger in size than src ", to_text(src.sizes()));
   bool recorded = will_record({input, src});
   Tensor y = writable(input, recorded);
-  if (index.numel() && !y.device().is_meta()) {
+  if (index.numel()) {
     NoGrad raw;
     Ints at = lifted_strides(index);
     if (!include_self)
-      put_along(y, d, index, wanted, at, identity(how, y.dtype()), Combine::Set, ErrorKind::Runtime, false);
+      put_along(y, d, index, wanted, at, identity(how, y.dtype(), y.device()), Combine::Set, ErrorKind::Runtime, false);
     put_along(y, d, index, wanted, at, src, combine_of(how), ErrorKind::Runtime, false, round_each);
     if (how == How::Mean) {
       Tensor n = counts(y, d, index, include_self);

@@ -29,7 +29,7 @@ static std::tuple<Tensor, Tensor> cholesky_of(const char* name, const Tensor& a,
   check_square(name, a);
   check_linalg_type(name, a);
   Tensor l = column_copy(a), info = empty(batch_of(a), DType::Int32, a.device());
-  if (!a.device().is_meta()) g_cpu->linalg->cholesky(l.view(), info.view(), upper);
+  backend(l.device()).linalg->cholesky(l.view(), info.view(), upper);
   if (check_errors) check_info(name, info);
   Tensor y = record<CholeskyBackward>(l, {a}, [&](auto& n) {
     n.L = save_output(n, l);
@@ -75,7 +75,7 @@ static Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
         " by ", cols(l), " but each b matrix is ", rows(b), " by ", cols(b));
   Ints batch = broadcast_sizes(batch_of(l), batch_of(b));
   Tensor x = column_copy(b, batch);
-  if (!b.device().is_meta()) g_cpu->linalg->cholesky_solve(broadcast_batch(l, batch).view(), x.view(), upper);
+  backend(x.device()).linalg->cholesky_solve(broadcast_batch(l, batch).view(), x.view(), upper);
   return record<CholeskySolveBackward>(x, {b, l}, [&](auto& n) {
     n.input2 = save(l);
     n.result = save_output(n, x);
@@ -94,7 +94,7 @@ static Tensor cholesky_inverse(const Tensor& l, bool upper) {
     return matmul(mH(half), half);
   }
   Tensor y = column_copy(l), info = empty(batch_of(l), DType::Int32, l.device());
-  if (!l.device().is_meta()) g_cpu->linalg->cholesky_inverse(y.view(), info.view(), upper);
+  backend(y.device()).linalg->cholesky_inverse(y.view(), info.view(), upper);
   check_info("cholesky_inverse", info);
   return y;
 }
@@ -105,8 +105,7 @@ static std::tuple<Tensor, Tensor, Tensor> ldl_factor_of(const char* name, const 
   check_linalg_type(name, a);
   Tensor ld = column_copy(a), pivots = empty(with(batch_of(a), {rows(a)}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
-  if (!a.device().is_meta())
-    g_cpu->linalg->ldl_factor(ld.view(), pivots.view(), info.view(), hermitian && a.is_complex());
+  backend(ld.device()).linalg->ldl_factor(ld.view(), pivots.view(), info.view(), hermitian && a.is_complex());
   if (check_errors) check_info(name, info);
   {
     NoGrad raw;
@@ -136,9 +135,9 @@ static Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
         " instead");
   Ints batch = broadcast_sizes(batch_of(ld), batch_of(b));
   Tensor x = column_copy(b, batch);
-  if (!b.device().is_meta())
-    g_cpu->linalg->ldl_solve(broadcast_batch(ld, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
-                             hermitian && b.is_complex());
+  backend(x.device())
+      .linalg->ldl_solve(broadcast_batch(ld, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
+                         hermitian && b.is_complex());
   return record_not_differentiable(name, x, {ld, b});
 }
 

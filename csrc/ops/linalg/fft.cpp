@@ -38,10 +38,10 @@ struct FftC2cBackward : Node {
 static Tensor fft_c2c(const Tensor& x, const Ints& dims, double scale, bool forward) {
   check_lengths(x, dims);
   Tensor y = empty(x.sizes(), to_complex(x.dtype()), x.device());
-  if (!x.device().is_meta()) {
-    if (dims.empty()) copy_into(y, x);
-    else g_cpu->fft->c2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
-  }
+  if (dims.empty()) copy_into(y, x);
+  else
+    backend(y.device())
+        .fft->c2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
   return record<FftC2cBackward>(y, {x}, [&](auto& n) {
     n.dim = dims;
     n.scale = scale;
@@ -64,10 +64,8 @@ static Tensor padded(const Tensor& x, int64_t dim, int64_t n) {
   int64_t length = sizes[dim];
   sizes[dim] = n;
   Tensor y = zeros(sizes, x.dtype(), x.device());
-  {
-    NoGrad raw;
-    copy_into(narrow(y, dim, 0, length), x);
-  }
+  NoGrad raw;
+  copy_into(narrow(y, dim, 0, length), x);
   return record<PadEndBackward>(y, {x}, [&](auto& node) {
     node.dim = dim;
     node.length = length;
@@ -100,8 +98,7 @@ static Tensor fft_r2c(const Tensor& x, const Ints& dims, double scale, bool forw
   int64_t last = dims[dims.size() - 1], n = sizes[last];
   sizes[last] = n / 2 + 1;
   Tensor y = empty(sizes, to_complex(x.dtype()), x.device());
-  if (!x.device().is_meta())
-    g_cpu->fft->r2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
+  backend(y.device()).fft->r2c(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
   return record<FftR2cBackward>(y, {x}, [&](auto& node) {
     node.dim = dims;
     node.scale = scale;
@@ -113,16 +110,14 @@ static Tensor fft_r2c(const Tensor& x, const Ints& dims, double scale, bool forw
 // Multiplies by `inner` the values along dim that a half spectrum of n stands for twice.
 static Tensor weighted(const Tensor& x, int64_t dim, int64_t n, double inner) {
   int64_t kept = n / 2 + 1;
-  Tensor w = full({kept}, Scalar(inner), to_real(x.dtype()), x.device());
-  if (!x.device().is_meta()) {
-    for (int64_t i : {int64_t{0}, n % 2 == 0 ? n / 2 : int64_t{0}}) {
-      if (w.dtype() == DType::Float32) w.data<float>()[i] = 1;
-      else w.data<double>()[i] = 1;
-    }
+  Tensor w = full({kept}, Scalar(inner), to_real(x.dtype()));
+  for (int64_t i : {int64_t{0}, n % 2 == 0 ? n / 2 : int64_t{0}}) {
+    if (w.dtype() == DType::Float32) w.data<float>()[i] = 1;
+    else w.data<double>()[i] = 1;
   }
   Ints sizes(x.dim(), 1);
   sizes[dim] = kept;
-  return mul(x, reshape(w, sizes));
+  return mul(x, reshape(to_device(w, x.device()), sizes));
 }
 
 // fft_c2r: half a complex spectrum to n real values        dx = the half transform of dy, its inner values doubled
@@ -147,8 +142,7 @@ static Tensor fft_c2r(const Tensor& x, const Ints& dims, double scale, bool forw
   Ints sizes(x.sizes());
   sizes[last] = n;
   Tensor y = empty(sizes, to_real(x.dtype()), x.device());
-  if (!x.device().is_meta())
-    g_cpu->fft->c2r(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
+  backend(y.device()).fft->c2r(y.view(), x.view(), as_dims(dims).data(), static_cast<int>(dims.size()), forward, scale);
   return record<FftC2rBackward>(y, {x}, [&](auto& node) {
     node.dim = dims;
     node.scale = scale;

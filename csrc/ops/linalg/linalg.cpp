@@ -33,8 +33,9 @@ void check_same_type(const char* name, const Tensor& a, const Tensor& b) {
 }
 
 void check_info(const char* name, const Tensor& info) {
-  if (info.device().is_meta()) return;
-  const int32_t* codes = info.data<int32_t>();
+  if (!info.has_values()) return;
+  const Tensor host = to_host(info);
+  const int32_t* codes = host.data<int32_t>();
   for (int64_t i = 0; i < info.numel(); ++i) {
     int32_t code = codes[i];
     if (code == 0) continue;
@@ -93,7 +94,7 @@ Tensor column_copy(const Tensor& a, IntSpan batch) {
   return copy;
 }
 Tensor lu_copy(const Tensor& a) {
-  if (!g_cpu->linalg->by_rows(a.dtype(), rows(a), cols(a))) return column_copy(a);
+  if (!backend(a.device()).linalg->by_rows(a.dtype(), rows(a), cols(a))) return column_copy(a);
   // Rows of large ones begin on cache lines, which two threads then never share, and not all in the same set of the
   // first cache.
   const int64_t line = 64 / a.item_size(), whole = (cols(a) + line - 1) / line * line;
@@ -111,14 +112,13 @@ Tensor broadcast_batch(const Tensor& a, IntSpan batch, int64_t inner) {
 }
 
 Tensor identity(int64_t m, int64_t n, DType dtype, Device device) {
-  Tensor t = zeros({m, n}, dtype, device);
-  if (device.is_meta()) return t;
+  Tensor t = zeros({m, n}, dtype);
   visit_compute(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* p = t.template data<T>();
     for (int64_t i = 0; i < std::min(m, n); ++i) p[i * n + i] = T(1);
   });
-  return t;
+  return to_device(t, device);
 }
 Tensor scale_columns(const Tensor& a, const Tensor& d) { return mul(a, unsqueeze(d, -2)); }
 Tensor scale_rows(const Tensor& a, const Tensor& d) { return mul(a, unsqueeze(d, -1)); }
@@ -135,7 +135,7 @@ Tensor real_of(const Tensor& a) {
   Ints strides(a.strides());
   for (int64_t& s : strides) s *= 2;
   Tensor y = empty(a.sizes(), real, a.device());
-  if (!a.device().is_meta()) copy_into(y, alias_as(a, real, a.sizes(), strides, a->offset * 2));
+  copy_into(y, alias_as(a, real, a.sizes(), strides, a->offset * 2));
   return record<RealPartBackward>(y, {a});
 }
 Tensor as_complex(const Tensor& a) { return cast(a, to_complex(a.dtype())); }

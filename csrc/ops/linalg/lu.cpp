@@ -17,9 +17,8 @@ namespace {
 
 // The permutation matrices that LAPACK's exchanges of rows amount to: A = P L U.
 Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
-  Tensor p = zeros(with(batch_of(pivots, 1), {m, m}), dtype, pivots.device());
-  if (pivots.device().is_meta() || m == 0) return p;
-  Tensor flat = contiguous(pivots);
+  if (!pivots.has_values() || m == 0) return zeros(with(batch_of(pivots, 1), {m, m}), dtype, pivots.device());
+  Tensor p = zeros(with(batch_of(pivots, 1), {m, m}), dtype), flat = to_host(contiguous(pivots));
   int64_t k = pivots.sizes()[pivots.dim() - 1];
   const int32_t* swaps = flat.data<int32_t>();
   std::vector<int64_t> order(m);
@@ -100,7 +99,7 @@ static std::tuple<Tensor, Tensor, Tensor> lu_factor_of(const char* name, const T
   Tensor lu = pivot && rows(a) * cols(a) > 64 ? lu_copy(a) : column_copy(a);
   Tensor pivots = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
-  if (!a.device().is_meta()) g_cpu->linalg->lu_factor(lu.view(), pivots.view(), info.view(), pivot);
+  backend(lu.device()).linalg->lu_factor(lu.view(), pivots.view(), info.view(), pivot);
   if (lu.strides()[lu.dim() - 2] != 1) lu = column_copy(lu);  // users are given LAPACK's order
   if (check_errors) check_info(name, info);
   Tensor results[] = {lu, pivots};
@@ -153,9 +152,9 @@ static Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tens
   }
   if (!left) return mH(linalg_lu_solve(lu, pivots, mH(b), true, !adjoint));
   Tensor x = column_copy(b, batch);
-  if (!b.device().is_meta())
-    g_cpu->linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
-                            adjoint ? (b.is_complex() ? 'C' : 'T') : 'N');
+  backend(x.device())
+      .linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(),
+                        adjoint ? (b.is_complex() ? 'C' : 'T') : 'N');
   return record<LuSolveBackward>(x, {b}, [&](auto& n) {
     n.LU = save(lu);
     n.pivots = save(pivots);
@@ -185,14 +184,19 @@ Determinants determinants(const char* name, const Tensor& a, bool product_only =
   Determinants d;
   int64_t n = cols(a);
   Device device = a.device();
+  if (a.has_values() && !a.on_host()) {
+    d = determinants(name, to_host(a), product_only);
+    for (Tensor* t : {&d.lu, &d.pivots, &d.det, &d.sign, &d.logabs}) *t = to_device(*t, device);
+    return d;
+  }
   d.lu = lu_copy(a);
   d.pivots = empty(with(batch_of(a), {n}), DType::Int32, device);
   Tensor info = empty(batch_of(a), DType::Int32, device);
   d.det = empty(batch_of(a), a.dtype(), device);
   d.sign = empty(batch_of(a), a.dtype(), device);
   d.logabs = empty(batch_of(a), to_real(a.dtype()), device);
-  if (device.is_meta()) return d;
-  g_cpu->linalg->lu_factor(d.lu.view(), d.pivots.view(), info.view(), true);
+  backend(d.lu.device()).linalg->lu_factor(d.lu.view(), d.pivots.view(), info.view(), true);
+  if (!a.has_values()) return d;
   visit_compute(a.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_complex_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double>) {
@@ -226,7 +230,7 @@ Determinants determinants(const char* name, const Tensor& a, bool product_only =
 Tensor scaled_inverse(const Tensor& lu, const Tensor& pivots, const Tensor& scale) {
   int64_t n = cols(lu);
   Tensor x = column_copy(mul(identity(n, n, lu.dtype(), lu.device()), unsqueeze(unsqueeze(scale, -1), -1)));
-  if (!lu.device().is_meta()) g_cpu->linalg->lu_solve(lu.view(), pivots.view(), x.view(), lu.is_complex() ? 'C' : 'T');
+  backend(lu.device()).linalg->lu_solve(lu.view(), pivots.view(), x.view(), lu.is_complex() ? 'C' : 'T');
   return x;
 }
 
@@ -238,7 +242,7 @@ struct DetBackward : Node {
   Saved A, LU, pivots, result;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), y = result.unpack(*this);
-    if ((grad_enabled() && a.requires_grad()) || a.device().is_meta()) {
+    if ((grad_enabled() && a.requires_grad()) || !a.on_host()) {
       Tensor scale = mul(dy[0], conj(y));
       return {mul(unsqueeze(unsqueeze(scale, -1), -1), mH(inv(a)))};
     }

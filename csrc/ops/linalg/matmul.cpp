@@ -183,7 +183,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Ints out_sizes(x.sizes());
   out_sizes[x.dim() - 1] = n;
   Tensor y = empty(out_sizes, x.dtype(), x.device());
-  if (!x.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     // Views of two or more dimensions: (..., rows, k) @ (..., k, n), the weight and the bias the same for all.
     int64_t lead = std::max<int64_t>(1, x.dim() - 1);
     Ints xs, xt, ws(lead + 1, 0), wt(lead + 1, 0), ys, yt, bt(lead + 1, 0);
@@ -194,11 +194,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     ws[lead - 1] = k, ws[lead] = n;
     wt[lead - 1] = weight.strides()[1], wt[lead] = weight.strides()[0];
     int32_t dims = static_cast<int32_t>(lead + 1);
-    View out{y.data(), ys.data(), yt.data(), dims, y.dtype()}, in{x.data(), xs.data(), xt.data(), dims, x.dtype()};
-    View w{weight.data(), ws.data(), wt.data(), dims, x.dtype()};
+    View out{y.memory(), ys.data(), yt.data(), dims, y.dtype()}, in{x.memory(), xs.data(), xt.data(), dims, x.dtype()};
+    View w{weight.memory(), ws.data(), wt.data(), dims, x.dtype()};
     if (bias.defined()) {
       bt[lead] = bias.numel() == 1 ? 0 : bias.strides()[0];
-      View add_view{bias.data(), ys.data(), bt.data(), dims, x.dtype()};
+      View add_view{bias.memory(), ys.data(), bt.data(), dims, x.dtype()};
       MatmulParams params;
       write_compute(params.alpha, Scalar(1), x.dtype());
       write_compute(params.beta, Scalar(1), x.dtype());

@@ -42,9 +42,8 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend, const Sca
   Ints sizes(a.sizes());
   sizes[sizes.size() - 1] = b.sizes()[b.dim() - 1];
   Tensor y = empty(sizes, a.dtype(), a.device());
-  if (a.device().is_meta()) return y;
   if (!addend.defined() && nothing_to_multiply(a, b)) {
-    if (y.numel()) g_cpu->copy->zero(y.view());
+    if (y.numel()) backend(y.device()).copy->zero(y.view());
     return y;
   }
   const MatmulKernels& kernels = *backend(a.device()).matmul;
@@ -59,7 +58,7 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& addend, const Sca
   View view;
   if (addend.defined()) {
     strides = broadcast_strides(addend, sizes);
-    view = {addend.data(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), addend.dtype()};
+    view = {addend.memory(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), addend.dtype()};
     params.addend = &view;
   }
   kernels.addmm(y.view(), a.view(), b.view(), params);
@@ -131,14 +130,14 @@ Tensor mv(const Tensor& a, const Tensor& x) {
         "x", a.sizes()[1], "), vec (", x.sizes()[0], ")");
   check_same("mv", a, x, true);
   Tensor y = empty({a.sizes()[0]}, a.dtype(), a.device());
-  if (!a.device().is_meta() && nothing_to_multiply(a, x)) {
-    if (y.numel()) g_cpu->copy->zero(y.view());
-  } else if (!a.device().is_meta()) {
+  if (nothing_to_multiply(a, x)) {
+    if (y.numel()) backend(y.device()).copy->zero(y.view());
+  } else {
     int64_t out_sizes[] = {y.numel(), 1}, out_strides[] = {1, 1}, x_sizes[] = {x.numel(), 1},
             x_strides[] = {x.strides()[0], 1};
     backend(a.device())
-        .matmul->matmul({y.data(), out_sizes, out_strides, 2, y.dtype()}, a.view(),
-                        {x.data(), x_sizes, x_strides, 2, x.dtype()});
+        .matmul->matmul({y.memory(), out_sizes, out_strides, 2, y.dtype()}, a.view(),
+                        {x.memory(), x_sizes, x_strides, 2, x.dtype()});
   }
   return record<MvBackward>(y, {a, x}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
@@ -174,7 +173,7 @@ template <bool Conjugate> static Tensor inner_product(const Tensor& a, const Ten
         " elements respectively");
   check_same(name, a, b);
   Tensor y = empty({}, a.dtype(), a.device());
-  if (!a.device().is_meta()) backend(a.device()).matmul->dot(y.view(), a.view(), b.view(), Conjugate);
+  backend(a.device()).matmul->dot(y.view(), a.view(), b.view(), Conjugate);
   return record<DotBackward<Conjugate>>(y, {a, b}, [&](auto& n) {
     if (n.needs(1)) n.self = save(a);
     if (n.needs(0)) n.tensor = save(b);

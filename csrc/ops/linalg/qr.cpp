@@ -58,7 +58,7 @@ static void by_reflections(const Tensor& a, const std::string& mode, Tensor& q, 
   int64_t m = rows(a), n = cols(a), k = std::min(m, n), width = mode == "complete" ? m : k;
   Device device = a.device();
   Tensor packed = column_copy(a), tau = zeros(with(batch_of(a), {k}), a.dtype(), device);
-  if (!device.is_meta()) g_cpu->linalg->geqrf(packed.view(), tau.view());
+  backend(packed.device()).linalg->geqrf(packed.view(), tau.view());
   if (mode == "complete" && m > n) {
     r = zeros(with(batch_of(a), {m, n}), a.dtype(), device);
     copy_into(narrow(r, -2, 0, k), triu(narrow(packed, -2, 0, k)));
@@ -67,13 +67,13 @@ static void by_reflections(const Tensor& a, const std::string& mode, Tensor& q, 
   }
   if (mode != "r" && width == n) {  // the reflections become what they stand for
     q = packed;
-    if (!device.is_meta() && q.numel()) g_cpu->linalg->orgqr(q.view(), tau.view());
+    if (q.numel()) backend(q.device()).linalg->orgqr(q.view(), tau.view());
   } else if (mode != "r") {
     q = column_major(with(batch_of(a), {m, width}), a.dtype(), device);
-    if (!device.is_meta() && q.numel()) {
+    if (q.numel()) {
       fill_raw(q, Scalar(0));
       copy_into(narrow(q, -1, 0, k), narrow(packed, -1, 0, k));
-      g_cpu->linalg->orgqr(q.view(), tau.view());
+      backend(q.device()).linalg->orgqr(q.view(), tau.view());
     }
   }
 }
@@ -87,11 +87,11 @@ static std::tuple<Tensor, Tensor> qr_of(const char* name, const Tensor& a, const
   Tensor q = empty({0}, a.dtype(), device), r;
   {
     NoGrad raw;
-    if (mode != "complete" && !device.is_meta() && a.numel() && g_cpu->linalg->is_tall(a.dtype(), m, n)) {
+    if (mode != "complete" && a.numel() && backend(device).linalg->is_tall(a.dtype(), m, n)) {
       r = empty(with(batch_of(a), {n, n}), a.dtype(), device);
       if (mode != "r") q = column_major(with(batch_of(a), {m, n}), a.dtype(), device);
       const View columns = q.view();
-      g_cpu->linalg->qr_tall(a.view(), mode == "r" ? nullptr : &columns, r.view());
+      backend(a.device()).linalg->qr_tall(a.view(), mode == "r" ? nullptr : &columns, r.view());
     } else {
       by_reflections(a, mode, q, r);
     }
@@ -116,7 +116,7 @@ static std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
   check_matrix("torch.geqrf", a, "input");
   check_linalg_type("torch.geqrf", a);
   Tensor packed = column_copy(a), tau = empty(with(batch_of(a), {std::min(rows(a), cols(a))}), a.dtype(), a.device());
-  if (!a.device().is_meta()) g_cpu->linalg->geqrf(packed.view(), tau.view());
+  backend(packed.device()).linalg->geqrf(packed.view(), tau.view());
   return {record_not_differentiable("geqrf", packed, {a}), record_not_differentiable("geqrf", tau, {a})};
 }
 
@@ -150,7 +150,7 @@ static Tensor householder_product(const Tensor& a, const Tensor& tau) {
     return reflect(a, tau, columns, false);
   }
   Tensor q = column_copy(a);
-  if (!a.device().is_meta() && q.numel()) g_cpu->linalg->orgqr(q.view(), tau.view());
+  if (q.numel()) backend(q.device()).linalg->orgqr(q.view(), tau.view());
   return q;
 }
 static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool left, bool adjoint) {
@@ -174,7 +174,7 @@ static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool le
     return mH(reflect(a, tau, mH(c), !adjoint));
   }
   Tensor y = column_copy(c);
-  if (!a.device().is_meta() && y.numel()) g_cpu->linalg->ormqr(a.view(), tau.view(), y.view(), left, adjoint);
+  if (y.numel()) backend(a.device()).linalg->ormqr(a.view(), tau.view(), y.view(), left, adjoint);
   return y;
 }
 

@@ -27,7 +27,7 @@ static std::tuple<Tensor, Tensor> inverse_of(const char* name, const Tensor& a, 
   check_square(name, a);
   check_linalg_type(name, a);
   Tensor y = column_copy(a), info = empty(batch_of(a), DType::Int32, a.device());
-  if (!a.device().is_meta()) g_cpu->linalg->inverse(y.view(), info.view());
+  backend(y.device()).linalg->inverse(y.view(), info.view());
   if (check_errors) check_info(name, info);
   return {record<InvBackward>(y, {a}, [&](auto& n) { n.inverse = save_output(n, y); }), info};
 }
@@ -57,11 +57,10 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> solve_matrices(const char* nam
   Tensor lu = lu_copy(a), pivots = empty(with(batch_of(a), {rows(a)}), DType::Int32, a.device());
   Tensor info = empty(batch_of(a), DType::Int32, a.device());
   Tensor x = column_copy(b, batch);
-  if (!a.device().is_meta()) {
-    g_cpu->linalg->lu_factor(lu.view(), pivots.view(), info.view(), true);
-    if (check_errors) check_info(name, info);
-    g_cpu->linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(), 'N');
-  }
+  backend(lu.device()).linalg->lu_factor(lu.view(), pivots.view(), info.view(), true);
+  if (check_errors) check_info(name, info);
+  backend(x.device())
+      .linalg->lu_solve(broadcast_batch(lu, batch).view(), broadcast_batch(pivots, batch, 1).view(), x.view(), 'N');
   Tensor y = record<SolveBackward>(x, {a, b}, [&](auto& n) {
     n.A = save(a);
     n.result = save_output(n, x);
@@ -124,8 +123,7 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left,
         left ? "AX = B" : "XA = B", " (", rows(a), "x", cols(a), " and ", rows(b), "x", cols(b), ")");
   Ints batch = broadcast_sizes(batch_of(a), batch_of(b));
   Tensor x = column_copy(b, batch);
-  if (!a.device().is_meta())
-    g_cpu->linalg->triangular_solve(broadcast_batch(a, batch).view(), x.view(), left, upper, 'N', unit);
+  backend(x.device()).linalg->triangular_solve(broadcast_batch(a, batch).view(), x.view(), left, upper, 'N', unit);
   return record<SolveTriangularBackward>(x, {a, b}, [&](auto& n) {
     n.self = save(a);
     n.result = save_output(n, x);
@@ -195,7 +193,7 @@ static Tensor pinv_of(const Tensor& a, const std::optional<Value>& atol, const s
     tolerances[i] = v->is_tensor() ? cast(v->tensor, DType::Float64) : full({}, v->number, DType::Float64);
   }
   Tensor y = empty(with(batch_of(a), {n, m}), a.dtype(), a.device());
-  if (y.numel() == 0 || a.device().is_meta()) return y;
+  if (y.numel() == 0 || !a.has_values()) return y;
   DType real = to_real(a.dtype());
   double epsilon =
       real == DType::Float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
@@ -207,7 +205,9 @@ static Tensor pinv_of(const Tensor& a, const std::optional<Value>& atol, const s
   } else {
     std::tie(u, s, vh) = svd(a, false, std::nullopt);
   }
-  Tensor values = clone(cast(s, DType::Float64), MemoryFormat::Contiguous);
+  for (Tensor& t : tolerances)
+    if (t.defined()) t = to_host(t);
+  Tensor values = to_host(clone(cast(s, DType::Float64), MemoryFormat::Contiguous));
   double* v = values.data<double>();
   for (int64_t i = 0; i < values.numel() / k; ++i) {
     double largest = 0;
@@ -219,7 +219,7 @@ static Tensor pinv_of(const Tensor& a, const std::optional<Value>& atol, const s
     double cut = std::max(absolute, relative * largest);
     for (int64_t j = 0; j < k; ++j) v[i * k + j] = std::abs(v[i * k + j]) > cut ? 1 / v[i * k + j] : 0;
   }
-  Tensor inverses = cast(values, a.dtype());
+  Tensor inverses = to_device(cast(values, a.dtype()), a.device());
   return matmul(scale_columns(mH(vh), inverses), mH(u));
 }
 static Tensor pinv_tolerances(const Tensor& a, const std::optional<Value>& atol, const std::optional<Value>& rtol,
@@ -298,7 +298,7 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
   double epsilon =
       real == DType::Float32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
   double cut = rcond.value_or(epsilon * static_cast<double>(most));
-  if (!device.is_meta()) {
+  {
     NoGrad raw;
     fill_raw(work, Scalar(0));
     copy_into(narrow(work, -2, 0, m), broadcast_batch(b, batch));
@@ -308,8 +308,9 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
                           : kind == "gelsy" ? LstsqDriver::Gelsy
                           : kind == "gelsd" ? LstsqDriver::Gelsd
                                             : LstsqDriver::Gelss;
-      g_cpu->linalg->lstsq(broadcast_batch(a, batch).view(), work.view(), knows_rank ? &rank_view : nullptr,
-                           knows_values ? &values_view : nullptr, info.view(), cut, which);
+      backend(work.device())
+          .linalg->lstsq(broadcast_batch(a, batch).view(), work.view(), knows_rank ? &rank_view : nullptr,
+                         knows_values ? &values_view : nullptr, info.view(), cut, which);
       check_info(name, info);
     } else {
       fill_raw(work, Scalar(0));
@@ -319,10 +320,11 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
   Tensor x, residuals = empty({0}, real, device);
   {
     NoGrad raw;
+    const Tensor ranks = rank.has_values() ? to_host(rank) : rank;
     x = clone(narrow(work, -2, 0, n));
     bool full = m > n && kind != "gelsy";
-    if (full && knows_rank && !device.is_meta())
-      for (int64_t i = 0; i < rank.numel(); ++i) full = full && rank.data<int64_t>()[i] == n;
+    if (full && knows_rank && rank.has_values())
+      for (int64_t i = 0; i < rank.numel(); ++i) full = full && ranks.data<int64_t>()[i] == n;
     if (full) {
       Tensor rest = narrow(work, -2, n, m - n), squares = real_of(mul(rest, conj(rest)));
       Ints summed = with(batch, {1, k});

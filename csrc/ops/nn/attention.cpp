@@ -35,13 +35,12 @@ struct AttentionBackward : Node {
     if (grad_enabled() || lead(dy[0])) return composed(q, k, v, dy[0]);
     Tensor d = with_rows(dy[0]), qc = with_rows(q), kc = with_rows(k), vc = with_rows(v), o = output.unpack(*this);
     Tensor dq = empty_joined(q.sizes(), q), dk = empty_joined(k.sizes(), q), dv = empty_joined(v.sizes(), q);
-    if (!q.device().is_meta()) {
-      Tensor mask = attn_mask.defined() ? attn_mask.unpack(*this) : Tensor();
-      View seen = mask.defined() ? mask.view() : View();
-      g_cpu->attention->backward(causal, scale, dq.view(), dk.view(), dv.view(), d.view(), o.view(),
-                                 logsumexp.unpack(*this).view(), qc.view(), kc.view(), vc.view(),
-                                 mask.defined() ? &seen : nullptr);
-    }
+    Tensor mask = attn_mask.defined() ? attn_mask.unpack(*this) : Tensor();
+    View seen = mask.defined() ? mask.view() : View();
+    backend(dq.device())
+        .attention->backward(causal, scale, dq.view(), dk.view(), dv.view(), d.view(), o.view(),
+                             logsumexp.unpack(*this).view(), qc.view(), kc.view(), vc.view(),
+                             mask.defined() ? &seen : nullptr);
     return {dq, dk, dv};
   }
   // Written with ops, so that it can be differentiated again, and of stacked gradients.
@@ -68,7 +67,7 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
                         const OptTensor& given_mask) {
   const bool half = q.dtype() == DType::BFloat16 || q.dtype() == DType::Float16;
   const bool recorded = grad_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
-  if (half && (recorded || !g_cpu->attention->takes_half())) {
+  if (half && (recorded || !backend(q.device()).attention->takes_half())) {
     auto wide = [](const Tensor& t) { return cast(t, DType::Float32); };
     return cast(attention(wide(q), wide(k), wide(v), causal, scale, given_mask), q.dtype());
   }
@@ -97,12 +96,13 @@ static Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, bool 
   bool joined = q.strides()[1] < q.strides()[2] && sizes[3] == q.sizes()[3];
   Tensor y = joined ? empty_joined(sizes, q) : empty(sizes, q.dtype(), q.device()),
          lse = empty(Ints{sizes[0], sizes[1], sizes[2]}, number, q.device());
-  if (!q.device().is_meta() && lse.numel()) {
+  if (lse.numel()) {
     NoGrad raw;
     Tensor qc = with_rows(q), kc = with_rows(k), vc = with_rows(v);
     View seen = mask.defined() ? mask.view() : View();
-    g_cpu->attention->forward(causal, scale, y.view(), lse.view(), qc.view(), kc.view(), vc.view(),
-                              mask.defined() ? &seen : nullptr);
+    backend(y.device())
+        .attention->forward(causal, scale, y.view(), lse.view(), qc.view(), kc.view(), vc.view(),
+                            mask.defined() ? &seen : nullptr);
   }
   return record<AttentionBackward>(y, {q, k, v}, [&](auto& n) {
     n.query = save(q);

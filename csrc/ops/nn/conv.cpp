@@ -59,11 +59,11 @@ static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
 
 // The geometry with memory for the kernel, which `keep` holds on to.
-static ConvShape with_workspace(const Geometry& g, DType dtype, ConvPass pass, Tensor& keep) {
+static ConvShape with_workspace(const Geometry& g, DType dtype, Device device, ConvPass pass, Tensor& keep) {
   ConvShape shape = g.shape;
-  if (int64_t bytes = g_cpu->conv->workspace(shape, dtype, pass)) {
-    keep = empty(Ints{bytes}, DType::UInt8);
-    shape.workspace = keep.data();
+  if (int64_t bytes = backend(device).conv->workspace(shape, dtype, pass)) {
+    keep = empty(Ints{bytes}, DType::UInt8, device);
+    shape.workspace = keep.memory();
   }
   return shape;
 }
@@ -87,13 +87,13 @@ struct Matrix {
   Matrix(const Tensor& t, int64_t rows, int64_t columns, bool turned = false)
       : sizes{turned ? columns : rows, turned ? rows : columns},
         strides{turned ? 1 : columns, turned ? columns : 1},
-        view{t.data(), sizes, strides, 2, t.dtype()} {}
+        view{t.memory(), sizes, strides, 2, t.dtype()} {}
   Matrix(const Matrix&) = delete;
 };
 
 // Whether the kernel should work on pictures with their channels last as they lie, which `wanted` says that they do.
 static bool takes_last(const Geometry& g, const Tensor& x, const Tensor& w, ConvPass pass, bool wanted) {
-  return wanted && w.dim() >= 4 && x.device().is_cpu() && g_cpu->conv->takes_last(g.shape, x.dtype(), pass);
+  return wanted && w.dim() >= 4 && backend(x.device()).conv->takes_last(g.shape, x.dtype(), pass);
 }
 // Filters as they lie, if they lie in one of the two orders.
 static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
@@ -102,7 +102,7 @@ static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
   return contiguous(w, shape.filters_last ? last_of(w) : MemoryFormat::Contiguous);
 }
 
-static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
+static bool skipped(const Tensor& out) { return out.numel() == 0; }
 // A result whose every sum is over nothing (an empty batch, no places): the bias, or zeros.
 static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
   if (!bias || checked_numel(sizes) == 0) return zeros(sizes, like.dtype(), like.device());
@@ -170,18 +170,18 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
     if (c) {
       LoopScalar one;
       write_compute(one, Scalar(1), x.dtype());
-      g_cpu->matmul->addmm(out.view, in.view, filters.view, {one, one, &shift.view});
+      backend(y.device()).matmul->addmm(out.view, in.view, filters.view, {one, one, &shift.view});
     } else {
-      g_cpu->matmul->matmul(out.view, in.view, filters.view);
+      backend(y.device()).matmul->matmul(out.view, in.view, filters.view);
     }
   } else if (!skipped(y)) {
     NoGrad raw;
     Tensor memory;
-    ConvShape shape = with_workspace(g, x.dtype(), ConvPass::Forward, memory);
+    ConvShape shape = with_workspace(g, x.dtype(), x.device(), ConvPass::Forward, memory);
     Tensor a = contiguous(x, last ? last_of(x) : MemoryFormat::Contiguous), b = filters(w, last, shape),
            c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
-    g_cpu->conv->forward(shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
+    backend(y.device()).conv->forward(shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
   }
   if (!rows && !last) y = ordered(std::move(y), channels_last);
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
@@ -234,15 +234,15 @@ static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptT
     const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
     Tensor a = contiguous(dy, last_of(dy)), b = contiguous(w);
     Matrix out(dx, count, to), in(a, count, from), filters(b, from, to);
-    g_cpu->matmul->matmul(out.view, in.view, filters.view);
+    backend(dx.device()).matmul->matmul(out.view, in.view, filters.view);
   } else if (!skipped(dx)) {
     NoGrad raw;
     Tensor memory;
-    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Input, memory);
+    ConvShape shape = with_workspace(g, dy.dtype(), dy.device(), ConvPass::Input, memory);
     Tensor a = contiguous(dy, last ? last_of(dy) : MemoryFormat::Contiguous), b = filters(w, last, shape),
            c = bias ? contiguous(bias) : Tensor();
     View shift = c ? c.view() : View();
-    g_cpu->conv->input(shape, dx.view(), a.view(), b.view(), c ? &shift : nullptr);
+    backend(dx.device()).conv->input(shape, dx.view(), a.view(), b.view(), c ? &shift : nullptr);
   }
   if (!rows && !last) dx = ordered(std::move(dx), channels_last);
   return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
@@ -289,15 +289,15 @@ static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) 
     const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = dy.numel() / to;
     Tensor a = contiguous(dy, last_of(dy)), b = contiguous(x, last_of(x));
     Matrix out(dw, to, from), up(a, count, to, true), in(b, count, from);
-    g_cpu->matmul->matmul(out.view, up.view, in.view);
+    backend(dw.device()).matmul->matmul(out.view, up.view, in.view);
   } else if (!skipped(dw)) {
     NoGrad raw;
     Tensor memory;
-    ConvShape shape = with_workspace(g, dy.dtype(), ConvPass::Weight, memory);
+    ConvShape shape = with_workspace(g, dy.dtype(), dy.device(), ConvPass::Weight, memory);
     shape.channels_last = takes_last(g, x, dw, ConvPass::Weight, channels_last(dy) || channels_last(x));
     const MemoryFormat order = shape.channels_last ? last_of(x) : MemoryFormat::Contiguous;
     Tensor a = contiguous(dy, order), b = contiguous(x, order);
-    g_cpu->conv->weight(shape, dw.view(), a.view(), b.view());
+    backend(dw.device()).conv->weight(shape, dw.view(), a.view(), b.view());
   }
   return record<ConvolutionWeightBackward>(dw, {dy, x}, [&](auto& n) {
     if (n.needs(1)) n.grad_output = save(dy);
@@ -318,8 +318,8 @@ static Ints each(IntSpan values, int64_t n, const char* name, const char* what) 
 
 static void check_types(const Tensor& x, const Tensor& w, const OptTensor& bias) {
   auto type_of = [](const Tensor& t) {
-    return text("torch.", t.device().is_cpu() ? "" : t.device().name(), t.device().is_cpu() ? "" : ".",
-                info(t.dtype()).legacy, "Tensor");
+    return text("torch.", t.on_host() ? "" : t.device().name(), t.on_host() ? "" : ".", info(t.dtype()).legacy,
+                "Tensor");
   };
   CHECK(x.dtype() == w.dtype() && x.device() == w.device(), Runtime, "Input type (", type_of(x), ") and weight type (",
         type_of(w), ") should be the same");

@@ -47,15 +47,16 @@ struct CtcLossBackward : Node {
   bool zero_infinity = false;
   Grads backward(const Grads& dy) {
     Tensor x = log_probs.unpack(*this);
-    if (grad_enabled() && (x.requires_grad() || dy[0].requires_grad()) && !x.device().is_meta() && x.numel())
+    if (grad_enabled() && (x.requires_grad() || dy[0].requires_grad()) && x.has_values() && x.numel())
       return {differentiable_gradient(arguments, x, dy[0], zero_infinity)};
     Tensor grad = empty(x.sizes(), x.dtype(), x.device());
     {
       NoGrad raw;
       Tensor xc = contiguous(x), factor = contiguous(dy[0]);
-      if (!x.device().is_meta() && x.numel())
-        g_cpu->loss->ctc_grad(arguments.shape(), zero_infinity, grad.view(), factor.view(),
-                              result0.unpack(*this).view(), result1.unpack(*this).view(), xc.view());
+      if (x.numel())
+        backend(grad.device())
+            .loss->ctc_grad(arguments.shape(), zero_infinity, grad.view(), factor.view(), result0.unpack(*this).view(),
+                            result1.unpack(*this).view(), xc.view());
     }
     return {grad};
   }
@@ -66,8 +67,8 @@ static Ints numbers(const Tensor& t) {
   NoGrad raw;
   CHECK(is_integral(t.dtype()), Runtime, "ctc_loss: expected lengths and targets of an integral type, got ",
         info(t.dtype()).name);
-  CHECK(!t.device().is_meta(), NotImplemented, "ctc_loss: lengths and targets must have values, got a meta tensor");
-  Tensor flat = contiguous(cast(t, DType::Int64));
+  CHECK(t.has_values(), NotImplemented, "ctc_loss: lengths and targets must have values, got a meta tensor");
+  Tensor flat = to_host(contiguous(cast(t, DType::Int64)));
   Ints out(flat.numel());
   for (int64_t i = 0; i < flat.numel(); ++i) out[i] = flat.data<int64_t>()[i];
   return out;
@@ -133,10 +134,10 @@ static Tensor ctc_lists(const Tensor& input, const Tensor& targets, const Ints& 
   Tensor loss = empty(Ints{a.batch}, input.dtype(), input.device());
   Tensor alpha =
       empty(Ints{a.batch, a.steps, checked_add(checked_mul(2, a.longest), 1)}, input.dtype(), input.device());
-  if (!input.device().is_meta() && a.batch) {
+  if (a.batch) {
     NoGrad raw;
     Tensor x = contiguous(log_probs);
-    g_cpu->loss->ctc(a.shape(), loss.view(), alpha.view(), x.view());
+    backend(loss.device()).loss->ctc(a.shape(), loss.view(), alpha.view(), x.view());
   }
   loss = record<CtcLossBackward>(loss, {log_probs}, [&](auto& n) {
     n.log_probs = save(log_probs);
@@ -153,7 +154,7 @@ static Tensor ctc_lists(const Tensor& input, const Tensor& targets, const Ints& 
       if (input.dtype() == DType::Float32) lengths.data<float>()[n] = static_cast<float>(length);
       else lengths.data<double>()[n] = length;
     }
-    return div(sum_to(div(loss, lengths), Ints()), static_cast<double>(a.batch));
+    return div(sum_to(div(loss, to_device(lengths, input.device())), Ints()), static_cast<double>(a.batch));
   }
   if (reduction == 2) return sum_to(loss, Ints());
   return batched ? loss : squeeze(loss, 0);

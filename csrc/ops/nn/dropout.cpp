@@ -29,20 +29,20 @@ double kept_factor(double keep, DType dtype) {
 void draw_dropout(const Tensor& input, double keep, double scale, Tensor& y, Tensor& mask) {
   y = empty_like(input);
   mask = empty_strided(y.sizes(), y.strides(), DType::Bool, y.device());
-  if (y.device().is_meta() || y.numel() == 0) return;
+  if (y.numel() == 0) return;
   Tensor x = input;
   if (!(x.strides() == y.strides())) {
     x = empty_strided(y.sizes(), y.strides(), y.dtype(), y.device());
     copy_into(x, input);
   }
-  backend(y.device()).random->dropout(y.view(), mask.view(), x.view(), keep, scale, default_generator());
+  backend(y.device()).random->dropout(y.view(), mask.view(), x.view(), keep, scale, default_generator(y.device()));
 }
 
 // dy * mask * scale, in one pass where nobody asks for its own gradient and all lie alike.
 Tensor dropout_grad(const Tensor& dy, const Tensor& mask, double scale) {
   const bool alike = dy.is_float() && mask.dtype() == DType::Bool && dy.sizes() == mask.sizes() &&
                      dy.strides() == mask.strides() && non_overlapping_and_dense(dy.sizes(), dy.strides());
-  if (grad_enabled() || !alike || dy.device().is_meta() || dy.numel() == 0) return mul(mul(dy, mask), Scalar(scale));
+  if (grad_enabled() || !alike || dy.numel() == 0) return mul(mul(dy, mask), Scalar(scale));
   Tensor dx = empty_strided(dy.sizes(), dy.strides(), dy.dtype(), dy.device());
   backend(dy.device()).random->dropout_grad(dx.view(), dy.view(), mask.view(), scale);
   return dx;

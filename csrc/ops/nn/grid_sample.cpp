@@ -83,11 +83,11 @@ struct GridSampleBackward : Node {
     View dx_view, dgrid_view;
     if (needs(0)) dx = empty(x.sizes(), x.dtype(), x.device());
     if (needs(1)) dgrid = empty(g.sizes(), x.dtype(), x.device());
-    if (x.device().is_meta()) return {dx, dgrid};
     if (needs(0)) dx_view = dx.view();
     if (needs(1)) dgrid_view = dgrid.view();
-    g_cpu->resample->grid_sample_grad(shape, needs(0) ? &dx_view : nullptr, needs(1) ? &dgrid_view : nullptr, d.view(),
-                                      xc.view(), gc.view());
+    backend(d.device())
+        .resample->grid_sample_grad(shape, needs(0) ? &dx_view : nullptr, needs(1) ? &dgrid_view : nullptr, d.view(),
+                                    xc.view(), gc.view());
     return {dx, dgrid};
   }
   // Differentiates the composed form at stand-ins of the inputs.
@@ -138,9 +138,9 @@ static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int
               static_cast<int>(dims),
               dims == 3 ? x.sizes()[2] : 1};
   Tensor y = empty(Ints{s.batch, s.channels, s.points}, x.dtype(), x.device());
-  if (y.numel() && !x.device().is_meta()) {
+  if (y.numel()) {
     NoGrad raw;
-    g_cpu->resample->grid_sample(s, y.view(), contiguous(x).view(), contiguous(grid).view());
+    backend(y.device()).resample->grid_sample(s, y.view(), contiguous(x).view(), contiguous(grid).view());
   }
   return record<GridSampleBackward>(y, {x, grid}, [&](auto& n) {
     n.input = save(x);
@@ -173,7 +173,7 @@ struct BagSumBackward : Node {
     if (!grad_enabled() && !needs(1)) return {raw_grad(w, at, begin, dy[0]), Tensor()};
     Tensor sizes = sub(narrow(begin, 0, 1, dy[0].sizes()[0]), narrow(begin, 0, 0, dy[0].sizes()[0])), dw, df;
     Tensor bag = empty(Ints{at.numel()}, DType::Int64, at.device());
-    if (bag.numel() && !at.device().is_meta()) g_cpu->index->repeat_indices(bag.view(), contiguous(sizes).view());
+    if (bag.numel()) backend(bag.device()).index->repeat_indices(bag.view(), contiguous(sizes).view());
     Tensor rows = index_select(dy[0], 0, bag);
     if (needs(0)) {
       Tensor scaled = factors.defined() ? mul(rows, unsqueeze(factors.unpack(*this), 1)) : rows;
@@ -184,11 +184,11 @@ struct BagSumBackward : Node {
   }
   Tensor raw_grad(const Tensor& w, const Tensor& at, const Tensor& begin, const Tensor& dy) {
     Tensor dw = zeros(w.sizes(), w.dtype(), w.device());
-    if (!dw.numel() || !at.numel() || dw.device().is_meta()) return dw;
+    if (!dw.numel() || !at.numel()) return dw;
     Tensor d = contiguous(dy), i = contiguous(at), s = contiguous(begin), f;
     View f_view;
     if (factors.defined()) f = contiguous(factors.unpack(*this)), f_view = f.view();
-    g_cpu->resample->bag_put(dw.view(), d.view(), i.view(), s.view(), f.defined() ? &f_view : nullptr);
+    backend(dw.device()).resample->bag_put(dw.view(), d.view(), i.view(), s.view(), f.defined() ? &f_view : nullptr);
     return dw;
   }
   FIELDS(weight, indices, starts, factors)
@@ -200,17 +200,17 @@ static Tensor bag_sum(const Tensor& weight, const Tensor& indices, const Tensor&
             (!factors.defined() || (factors.dtype() == weight.dtype() && factors.sizes() == indices.sizes())),
         Runtime, "bag_sum: expected a table (V, D) of floats, int64 indices (L), int64 starts (B + 1) and factors (L)");
   Tensor y = empty(Ints{starts.numel() - 1, weight.sizes()[1]}, weight.dtype(), weight.device());
-  if (!weight.device().is_meta()) {
+  {
     NoGrad raw;
     Tensor w = contiguous(weight), at = contiguous(indices), begin = contiguous(starts),
            f = factors.defined() ? contiguous(factors) : Tensor();
     // All indices belong to a bag, so that each has a gradient.
-    if (starts.numel() > 1)
-      CHECK(begin.data<int64_t>()[0] == 0 && begin.data<int64_t>()[starts.numel() - 1] == indices.numel(), Runtime,
+    if (starts.numel() > 1 && begin.has_values())
+      CHECK(item(select(begin, 0, 0)).to_int() == 0 && item(select(begin, 0, -1)).to_int() == indices.numel(), Runtime,
             "bag_sum: expected starts from 0 to ", indices.numel());
     View f_view;
     if (f.defined()) f_view = f.view();
-    g_cpu->resample->bag_sum(y.view(), w.view(), at.view(), begin.view(), f.defined() ? &f_view : nullptr);
+    backend(y.device()).resample->bag_sum(y.view(), w.view(), at.view(), begin.view(), f.defined() ? &f_view : nullptr);
   }
   return record<BagSumBackward>(y, {weight, factors}, [&](auto& n) {
     n.weight = save(weight);

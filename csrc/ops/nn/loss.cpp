@@ -54,11 +54,11 @@ static Tensor mse_loss(const Tensor& input, const Tensor& target, int64_t reduct
       y = binary("mse_loss", Pointwise::SquaredDifference, input, target, {});
     } else if (reduction == kNone) {
       y = mul(d, d);
-    } else if (is_float(d.dtype()) && !d.device().is_meta()) {
+    } else if (is_float(d.dtype())) {
       const DType type = d.dtype(), wide = is_half(type) && reduction == kMean ? DType::Float32 : type;
       d = cast(d, wide);
       Tensor total = empty(Ints(d.dim(), 1), wide, d.device());
-      g_cpu->reduce->reduce(Reduce::SumSquares, total.view(), d.view(), 0);
+      backend(total.device()).reduce->reduce(Reduce::SumSquares, total.view(), d.view(), 0);
       y = reshape(total, Ints());
       if (reduction == kMean) y = div(y, static_cast<double>(d.numel()));
       y = cast(y, type);
@@ -151,11 +151,11 @@ static Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, co
   Tensor loss;
   {
     NoGrad raw;
-    if (!input.device().is_meta() && input.numel()) {
+    if (input.has_values() && input.numel()) {
       Tensor x = contiguous(input);
-      Tensor low = empty(Ints(x.dim(), 1), x.dtype()), high = empty(Ints(x.dim(), 1), x.dtype());
-      g_cpu->reduce->aminmax(low.view(), high.view(), x.view());
-      double least = cast(low, DType::Float64).data<double>()[0], most = cast(high, DType::Float64).data<double>()[0];
+      Tensor low = empty(Ints(x.dim(), 1), x.dtype(), x.device()), high = empty_like(low);
+      backend(low.device()).reduce->aminmax(low.view(), high.view(), x.view());
+      double least = item(low).to_double(), most = item(high).to_double();
       CHECK(!(least < 0) && !(most > 1), Runtime, "all elements of input should be between 0 and 1: the smallest is ",
             least, ", the largest ", most, " (apply sigmoid first, or use binary_cross_entropy_with_logits)");
     }
@@ -250,9 +250,10 @@ struct CrossEntropyBackward : Node {
       return {reshape(mul(sub(p, one_hot), f3), x.sizes())};
     }
     Tensor dx = empty(x.sizes(), x.dtype(), x.device()), xc = contiguous(x), fc = contiguous(f);
-    if (!dx.device().is_meta() && dx.numel())
-      g_cpu->loss->cross_entropy_grad(shape, dx.view(), xc.view(), lse.unpack(*this).view(),
-                                      target.unpack(*this).view(), fc.view());
+    if (dx.numel())
+      backend(dx.device())
+          .loss->cross_entropy_grad(shape, dx.view(), xc.view(), lse.unpack(*this).view(), target.unpack(*this).view(),
+                                    fc.view());
     return {dx};
   }
   // dx is dy times what it is for dy = 1.
@@ -316,13 +317,14 @@ static Tensor class_loss(bool scores, const Tensor& input, const Tensor& target,
   {
     NoGrad raw;
     classes = contiguous(reshape(cast(target, DType::Int64), flat));
-    if (!device.is_meta() && losses.numel()) {
+    if (losses.numel()) {
       Tensor x = contiguous(reshape(input, wide));
       if (scores) lse = empty({2, s.batch, s.inner}, compute, device);
       Tensor w = weight ? contiguous(cast(weight, compute)) : Tensor();
       View wv = w ? w.view() : View();
-      g_cpu->loss->cross_entropy(s, losses.view(), &used, x.view(), lse ? lse.view() : View(), classes.view(),
-                                 w ? &wv : nullptr, ignore_index);
+      backend(losses.device())
+          .loss->cross_entropy(s, losses.view(), &used, x.view(), lse ? lse.view() : View(), classes.view(),
+                               w ? &wv : nullptr, ignore_index);
     }
     if (reduction == kNone) y = reshape(losses, target.sizes());
     else y = reduction == kMean ? div(sum_all(losses), used) : sum_all(losses);

@@ -34,8 +34,8 @@ static Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64
     CHECK(weight.numel() == classes, Runtime, "inconsistent weight size, expected ", classes, " but got ",
           to_text(weight.sizes()));
   const Tensor index = reshape(target, {count, 1});
-  if (!target.device().is_meta() && target.dtype() == DType::Int64) {
-    const Tensor dense = contiguous(target);
+  if (target.has_values() && target.dtype() == DType::Int64) {
+    const Tensor dense = to_host(contiguous(target));
     for (int64_t i = 0; i < count; ++i) {
       const int64_t c = dense.view().as<int64_t>()[i];
       CHECK(c >= 0 && c < classes, Runtime, "target out of range: expected classes in [0, ", classes, "), got ", c);
@@ -55,9 +55,9 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, 
         " for input of size: ", to_text(input.sizes()));
   CHECK(target.dtype() == DType::Int64, Runtime, "expected scalar type Long but found ", info(target.dtype()).legacy);
   const int64_t count = rows.sizes()[0], classes = rows.sizes()[1];
-  if (input.device().is_meta())
+  if (!input.has_values())
     return empty(reduction == 0 && input.dim() == 2 ? Ints{count} : Ints(), input.dtype(), input.device());
-  const Tensor dense = contiguous(target), named = zeros(rows.sizes(), DType::Bool);
+  const Tensor dense = to_host(contiguous(target)), named = zeros(rows.sizes(), DType::Bool);
   const int64_t* labels = dense.view().as<int64_t>();
   SmallVector<int64_t, 64> places, owners;  // of every label: its score, and the row of it
   for (int64_t row = 0; row < count; ++row) {
@@ -74,13 +74,13 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, 
   auto column = [&](const SmallVector<int64_t, 64>& values) {
     Tensor t = empty({static_cast<int64_t>(values.size())}, DType::Int64);
     std::copy(values.begin(), values.end(), t.view().as<int64_t>());
-    return t;
+    return to_device(t, input.device());
   };
   const Tensor owner = column(owners), score = reshape(take(rows, column(places)), {owner.numel(), 1});
   Tensor terms = clamp(add(sub(Scalar(1), score), index_select(rows, 0, owner)), Scalar(0), std::nullopt);
-  terms = masked_fill(terms, index_select(named, 0, owner), Scalar(0));
+  terms = masked_fill(terms, index_select(to_device(named, input.device()), 0, owner), Scalar(0));
   if (reduction != 0) return by_classes(terms, rows, reduction);
-  const Tensor loss = index_add(zeros({count}, rows.dtype()), 0, owner, by_classes(terms, rows, 0));
+  const Tensor loss = index_add(zeros({count}, rows.dtype(), rows.device()), 0, owner, by_classes(terms, rows, 0));
   return input.dim() < 2 ? reshape(loss, {}) : loss;
 }
 

@@ -127,9 +127,9 @@ struct NormRowsBackward : Node {
       if (needs(1)) d[1] = empty(Ints{rows.groups, per}, compute, x.device());
       if (needs(2)) d[2] = empty(Ints{rows.groups, per}, compute, x.device());
       Tensor mean = result1.defined() ? result1.unpack(*this) : Tensor(), rstd = result2.unpack(*this);
-      if (!x.device().is_meta())
-        g_cpu->norm->rows_grad(rows, rms, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
-                               xc.view(), OptView(mean).get(), rstd.view(), OptView(wc).get());
+      backend(g.device())
+          .norm->rows_grad(rows, rms, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
+                           xc.view(), OptView(mean).get(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
       if (d[i]) d[i] = reshape(d[i], led(dy[0], param_sizes));
@@ -151,6 +151,7 @@ static void norm_groups_last(const NormRows& s, double eps, const Tensor& y, con
     return View{static_cast<char*>(data) + n * image, sizes, strides, 2, x.dtype()};
   };
   void *from = x.data(), *to = y.data();
+  const NormKernels& kernels = *backend(y.device()).norm;
   const OptView weight(w), bias(b);
   auto run = [&]<class C>(C* group_mean, C* group_rstd) {
     // Few images: the kernels cut each of them.
@@ -159,7 +160,7 @@ static void norm_groups_last(const NormRows& s, double eps, const Tensor& y, con
           std::vector<C> means(channels), spreads(channels);
           const View m{means.data(), params, one, 1, mean.dtype()}, v{spreads.data(), params, one, 1, mean.dtype()};
           for (int64_t n = first; n < last; ++n) {
-            g_cpu->norm->channel_stats(columns, m, v, view(from, n));
+            kernels.channel_stats(columns, m, v, view(from, n));
             for (int64_t g = 0; g < s.groups; ++g) {
               const auto begin = g * per, end = begin + per;
               double sum = 0, squares = 0;
@@ -172,7 +173,7 @@ static void norm_groups_last(const NormRows& s, double eps, const Tensor& y, con
               std::fill(means.begin() + begin, means.begin() + end, mid);
               std::fill(spreads.begin() + begin, spreads.begin() + end, scale);
             }
-            g_cpu->norm->channels(columns, view(to, n), view(from, n), m, v, weight.get(), bias.get());
+            kernels.channels(columns, view(to, n), view(from, n), m, v, weight.get(), bias.get());
           }
         });
   };
@@ -187,14 +188,20 @@ static Tensor norm_rows(const char* name, const Tensor& input, const Tensor& wei
   Tensor mean = rms ? Tensor() : empty(Ints{rows.rows}, compute, input.device()),
          rstd = empty(Ints{rows.rows}, compute, input.device());
   Tensor w = raw_param(name, "weight", weight, input), b = raw_param(name, "bias", bias, input);
-  if (!y.device().is_meta() && rows.rows > 0 && rows.length > 0) {
-    Tensor x = contiguous(input, !channels_last     ? MemoryFormat::Contiguous
+  if (rows.rows > 0 && rows.length > 0) {
+    const bool in_place = channels_last && y.on_host();  // as it lies, which takes a hand on the statistics
+    Tensor x = contiguous(input, !in_place          ? MemoryFormat::Contiguous
                                  : input.dim() == 4 ? MemoryFormat::ChannelsLast
                                                     : MemoryFormat::ChannelsLast3d);
-    if (channels_last) norm_groups_last(rows, eps, y, mean, rstd, x, w, b);
-    else
-      g_cpu->norm->rows(rows, rms, eps, y.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(),
-                        OptView(b).get());
+    if (in_place) {
+      norm_groups_last(rows, eps, y, mean, rstd, x, w, b);
+    } else {
+      Tensor to = channels_last ? empty(input.sizes(), input.dtype(), input.device()) : y;
+      backend(y.device())
+          .norm->rows(rows, rms, eps, to.view(), OptView(mean).get(), rstd.view(), x.view(), OptView(w).get(),
+                      OptView(b).get());
+      if (channels_last) copy_into(y, to);
+    }
   }
   if (mean_out) *mean_out = mean;
   if (rstd_out) *rstd_out = rstd;
@@ -306,9 +313,9 @@ struct BatchNormBackward : Node {
       if (needs(0)) d[0] = empty_strided(x.sizes(), strides_for(x, order), x.dtype(), x.device());
       if (needs(1)) d[1] = empty(Ints{s.channels}, compute, x.device());
       if (needs(2)) d[2] = empty(Ints{s.channels}, compute, x.device());
-      if (!x.device().is_meta())
-        g_cpu->norm->channels_grad(s, training, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
-                                   xc.view(), mean.view(), rstd.view(), OptView(wc).get());
+      backend(g.device())
+          .norm->channels_grad(s, training, OptView(d[0]).get(), OptView(d[1]).get(), OptView(d[2]).get(), g.view(),
+                               xc.view(), mean.view(), rstd.view(), OptView(wc).get());
     }
     for (int i = 1; i < 3; ++i)
       if (d[i]) d[i] = reshape(d[i], led(dy[0], Ints{s.channels}));
@@ -358,7 +365,7 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
   Tensor y = empty_strided(input.sizes(), strides_for(input, order), input.dtype(), input.device());
   Tensor w = raw_param("batch_norm", "weight", weight, input), b = raw_param("batch_norm", "bias", bias, input), mean,
          var, rstd;
-  bool runs = !input.device().is_meta() && input.numel() > 0;
+  bool runs = input.numel() > 0;
   Tensor x = contiguous(input, order);
   if (order != MemoryFormat::Contiguous) s = {s.batch * s.inner, s.channels, 1};
   {
@@ -366,7 +373,7 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
     if (training) {
       mean = zeros(Ints{s.channels}, compute, input.device());
       var = zeros(Ints{s.channels}, compute, input.device());
-      if (runs) g_cpu->norm->channel_stats(s, mean.view(), var.view(), x.view());
+      if (runs) backend(mean.device()).norm->channel_stats(s, mean.view(), var.view(), x.view());
       double count = static_cast<double>(s.batch) * static_cast<double>(s.inner);
       if (running_mean && runs) update_running(running_mean, mean, momentum, 1);
       if (running_var && runs) update_running(running_var, var, momentum, count / (count - 1));
@@ -377,7 +384,9 @@ static std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
     }
     rstd = contiguous(inverse_root(add(var, eps)));
   }
-  if (runs) g_cpu->norm->channels(s, y.view(), x.view(), mean.view(), rstd.view(), OptView(w).get(), OptView(b).get());
+  if (runs)
+    backend(y.device())
+        .norm->channels(s, y.view(), x.view(), mean.view(), rstd.view(), OptView(w).get(), OptView(b).get());
   y = record<BatchNormBackward>(std::move(y), {input, weight, bias}, [&](auto& n) {
     n.input = save(input);
     if (weight) n.weight = save(weight);
@@ -412,7 +421,7 @@ static Tensor instance_norm(const Tensor& input, const OptTensor& weight, const 
   Tensor mean, rstd;
   NormRows rows = group_rows(input, channels);
   Tensor y = norm_rows("instance_norm", input, weight, bias, rows, false, eps, &mean, &rstd);
-  if ((running_mean || running_var) && input.numel() > 0 && !input.device().is_meta()) {
+  if ((running_mean || running_var) && input.numel() > 0) {
     NoGrad raw;
     Ints by_sample{input.sizes()[0], channels}, one{1, channels};
     double samples = static_cast<double>(input.sizes()[0]), count = static_cast<double>(rows.length);

@@ -34,7 +34,7 @@ struct Windows {
   }
 };
 
-static bool skipped(const Tensor& out) { return out.device().is_meta() || out.numel() == 0; }
+static bool skipped(const Tensor& out) { return out.numel() == 0; }
 
 // The sizes of a result: those of x with the last n replaced.
 static Ints result_sizes(const Tensor& x, const Windows& w, int64_t n) {
@@ -78,16 +78,17 @@ struct PoolPickBackward : Node {
 };
 static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
   Tensor y = empty(places.sizes(), x.dtype(), x.device());
-  if (!skipped(y)) {
-    Tensor from = contiguous(x), indices = contiguous(places);
+  if (!skipped(y) && y.has_values()) {
+    const Tensor from = to_host(contiguous(x)), indices = to_host(contiguous(places)), own = to_host(y);
     int64_t planes = planes_of(x, n), in = x.numel() / planes, out = places.numel() / planes, item = x.item_size();
     const int64_t* at = indices.data<int64_t>();
-    const char* src = static_cast<const char*>(from.data());
-    char* dst = static_cast<char*>(y.data());
+    const char* src = from.data<char>();
+    char* dst = own.data<char>();
     for (int64_t p = 0; p < planes; ++p)
       for (int64_t i = 0; i < out; ++i)
         __builtin_memcpy(dst + (p * out + i) * item, src + (p * in + at[p * out + i]) * item,
                          static_cast<size_t>(item));
+    if (!own.is(y)) copy_into(y, own);
   }
   return record<PoolPickBackward>(y, {x}, [&](auto& node) {
     node.places = save(places);
@@ -140,26 +141,30 @@ template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* pl
   });
 }
 static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
-  bool adds = dy.numel() && is_float(dy.dtype()) && !dy.device().is_meta();  // into memory that it clears itself
+  bool adds = dy.numel() && is_float(dy.dtype()) && dy.has_values();  // into memory that it clears itself
   const bool last = adds && works_last(dy, n) && channels_last(places);
   Tensor dx = adds ? empty_ordered(sizes, dy.dtype(), dy.device(), last) : zeros(sizes, dy.dtype(), dy.device());
+  const Tensor own = adds ? to_host(dx) : dx;
   if (last && dx.numel()) {
-    Tensor from = contiguous(dy, order_for(n, true)), indices = contiguous(places, order_for(n, true));
+    Tensor from = to_host(contiguous(dy, order_for(n, true))),
+           indices = to_host(contiguous(places, order_for(n, true)));
     const int64_t samples = sizes[0], channels = sizes[1], each = samples * channels;
     visit_compute(dy.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (is_floating_v<T>)
-        add_at_last<T>(dx.data<T>(), from.data<T>(), indices.data<int64_t>(), samples, channels, dx.numel() / each,
+        add_at_last<T>(own.data<T>(), from.data<T>(), indices.data<int64_t>(), samples, channels, dx.numel() / each,
                        dy.numel() / each);
     });
   } else if (adds && dx.numel()) {
-    Tensor from = contiguous(dy), indices = contiguous(places);
+    Tensor from = to_host(contiguous(dy)), indices = to_host(contiguous(places));
     int64_t planes = planes_of(dx, n), in = dx.numel() / planes, out = dy.numel() / planes;
     visit_compute(dy.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      if constexpr (is_floating_v<T>) add_at<T>(dx.data<T>(), from.data<T>(), indices.data<int64_t>(), planes, in, out);
+      if constexpr (is_floating_v<T>)
+        add_at<T>(own.data<T>(), from.data<T>(), indices.data<int64_t>(), planes, in, out);
     });
   }
+  if (!own.is(dx)) copy_into(dx, own);
   return record<PoolPutBackward>(dx, {dy}, [&](auto& node) {
     node.places = save(places);
     node.n = n;
@@ -194,8 +199,9 @@ static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
     const View at = places ? places.view() : View{};
-    g_cpu->pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places ? &at : nullptr,
-                     x.view());
+    backend(y.device())
+        .pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places ? &at : nullptr,
+                   x.view());
   }
   if (!last && input.dim() == n + 2 && channels_last(input)) {
     y = ordered(std::move(y), true);
@@ -230,7 +236,8 @@ static Tensor average(const Tensor& input, const Windows& w, int64_t n) {
   Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last);
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
-    g_cpu->pool->average(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), x.view());
+    backend(y.device())
+        .pool->average(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), x.view());
   }
   if (!last) y = ordered(std::move(y), n == 2 && input.dim() == 4 && channels_last(input));
   return record<AvgPoolBackward>(y, {input}, [&](auto& node) {
@@ -252,7 +259,8 @@ static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int6
   Tensor dx = empty_ordered(sizes, dy.dtype(), dy.device(), last);
   if (!skipped(dx)) {
     Tensor from = contiguous(dy, order_for(n, last));
-    g_cpu->pool->average_grad(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(dx, n)), dx.view(), from.view());
+    backend(dx.device())
+        .pool->average_grad(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(dx, n)), dx.view(), from.view());
   }
   return record<SpreadBackward>(dx, {dy}, [&](auto& node) {
     node.windows = w;
@@ -385,8 +393,8 @@ static std::tuple<Tensor, Tensor> max_of_padded(const Tensor& input, Windows w, 
       if constexpr (std::is_integral_v<T>) lowest = Scalar(static_cast<int64_t>(std::numeric_limits<T>::lowest()));
     });
   auto [y, places] = max_windows(constant_pad(input, pad, lowest), w, n, true);
-  if (y.device().is_meta()) return {y, places};
-  Tensor inside = contiguous(places), out = empty(inside.sizes(), DType::Int64, inside.device());
+  if (!y.has_values()) return {y, places};
+  Tensor inside = to_host(contiguous(places)), out = empty(inside.sizes(), DType::Int64);
   for (int64_t i = 0; i < inside.numel(); ++i) {  // as indices of the input
     int64_t at = inside.data<int64_t>()[i], index = 0, step = 1;
     for (int d = 2; d >= 0; --d) {
@@ -395,7 +403,7 @@ static std::tuple<Tensor, Tensor> max_of_padded(const Tensor& input, Windows w, 
     }
     out.data<int64_t>()[i] = index;
   }
-  return {y, out};
+  return {y, to_device(out, y.device())};
 }
 template <int N> static std::tuple<Tensor, Tensor> plain_max(const Tensor& input, const Ints& kernel_size,
                                                              const std::optional<Ints>& stride, const Ints& padding,
@@ -495,11 +503,12 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
   }
   Ints sizes = result_sizes(input, w, N);
   Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());
-  if (!skipped(y)) {
+  if (!skipped(y) && y.has_values()) {
     NoGrad raw;
-    Tensor x = contiguous(input), s = contiguous(cast(samples, DType::Float64));
+    Tensor x = contiguous(input), s = to_host(contiguous(cast(samples, DType::Float64)));
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
     View vx = x.view(), vy = y.view(), vp = places.view();
+    const PoolKernels& kernels = *backend(y.device()).pool;
     parallel_for(0, planes, std::max<int64_t>(1, 8192 / out_plane), [&](int64_t first, int64_t last) {
       Windows own = w;
       for (int64_t p = first; p < last; ++p) {
@@ -516,7 +525,7 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
         View px{static_cast<char*>(vx.data) + p * in_plane * x.item_size(), &in_plane, &one, 1, x.dtype()};
         View py{static_cast<char*>(vy.data) + p * out_plane * y.item_size(), &out_plane, &one, 1, y.dtype()};
         View pp{static_cast<char*>(vp.data) + p * out_plane * 8, &out_plane, &one, 1, DType::Int64};
-        g_cpu->pool->max(own.table(1), py, &pp, px);
+        kernels.max(own.table(1), py, &pp, px);
       }
     });
   }

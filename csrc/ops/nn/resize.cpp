@@ -132,9 +132,10 @@ static Tensor resized(const Tensor& x, int64_t dim, const Resize& r) {
   sizes[dim] = r.n_out;
   const bool last = dim >= 2 && channels_last(x);
   Tensor y = empty_ordered(sizes, x.dtype(), x.device(), last);
-  if (!x.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     Tensor from = contiguous(x, order_of(x, last));
-    r.with_table(y, dim, last, [&](const ResizeTable& s) { g_cpu->resample->resize(s, y.view(), from.view()); });
+    r.with_table(y, dim, last,
+                 [&](const ResizeTable& s) { backend(y.device()).resample->resize(s, y.view(), from.view()); });
   }
   return record<ResizeBackward>(y, {x}, [&](auto& n) {
     n.dim = dim;
@@ -155,9 +156,10 @@ static Tensor resize_grad(const Tensor& dy, int64_t dim, const Resize& r) {
   sizes[dim] = r.n_in;
   const bool last = dim >= 2 && channels_last(dy);
   Tensor dx = empty_ordered(sizes, dy.dtype(), dy.device(), last);
-  if (!dy.device().is_meta() && dx.numel()) {
+  if (dx.numel()) {
     Tensor from = contiguous(dy, order_of(dy, last));
-    r.with_table(dx, dim, last, [&](const ResizeTable& s) { g_cpu->resample->resize_grad(s, dx.view(), from.view()); });
+    r.with_table(dx, dim, last,
+                 [&](const ResizeTable& s) { backend(dx.device()).resample->resize_grad(s, dx.view(), from.view()); });
   }
   return record<ResizeGradBackward>(dx, {dy}, [&](auto& n) {
     n.dim = dim;

@@ -29,16 +29,14 @@ static Tensor nearest_dim(const Tensor& x, int64_t dim, int64_t size, double ste
   }
   constexpr int64_t kLarge = 2048;  // elements, from which on the table pays
   if (is_float(x.dtype()) && step > 0 && x.numel() >= kLarge) return nearest_by_table(x, d, size, step, exact);
-  const Tensor places = empty({size}, DType::Int64, x.device());
-  if (!x.device().is_meta()) {
-    auto* at = places.view().as<int64_t>();
-    const auto by = static_cast<float>(step);
-    for (int64_t j = 0; j < size; ++j) {
-      const float place = (static_cast<float>(j) + (exact ? 0.5f : 0.0f)) * by;
-      at[j] = place < static_cast<float>(n_in) ? std::min(static_cast<int64_t>(place), n_in - 1) : n_in - 1;
-    }
+  const Tensor places = empty({size}, DType::Int64);
+  auto* at = places.data<int64_t>();
+  const auto by = static_cast<float>(step);
+  for (int64_t j = 0; j < size; ++j) {
+    const float place = (static_cast<float>(j) + (exact ? 0.5f : 0.0f)) * by;
+    at[j] = place < static_cast<float>(n_in) ? std::min(static_cast<int64_t>(place), n_in - 1) : n_in - 1;
   }
-  return index_select(x, d, places);
+  return index_select(x, d, to_device(places, x.device()));
 }
 
 static const Register registered([](Ops& ops) {

@@ -32,9 +32,10 @@ struct LstmStepBackward : Node {
     Tensor dgates = empty(Ints{rows, 4 * hidden}, c0.dtype(), c0.device()),
            dc0 = empty(Ints{rows, hidden}, c0.dtype(), c0.device());
     Tensor dh = contiguous(dy[0]), dc = contiguous(dy[1]), before = contiguous(c0);
-    if (!c0.device().is_meta() && c0.numel())
-      g_cpu->rnn->lstm_grad(rows, hidden, dgates.view(), dc0.view(), dh.view(), dc.view(),
-                            workspace.unpack(*this).view(), cy.unpack(*this).view(), before.view());
+    if (c0.numel())
+      backend(dgates.device())
+          .rnn->lstm_grad(rows, hidden, dgates.view(), dc0.view(), dh.view(), dc.view(), workspace.unpack(*this).view(),
+                          cy.unpack(*this).view(), before.view());
     return {dgates, dc0};
   }
   FIELDS(gates, cx, cy, workspace)
@@ -47,10 +48,10 @@ std::tuple<Tensor, Tensor> lstm_step(const Tensor& gates, const Tensor& c0) {
   int64_t rows = c0.sizes()[0], hidden = c0.sizes()[1];
   Tensor h = empty(c0.sizes(), c0.dtype(), c0.device()), c = empty(c0.sizes(), c0.dtype(), c0.device()),
          active = empty(gates.sizes(), c0.dtype(), c0.device());
-  if (!c0.device().is_meta() && c0.numel()) {
+  if (c0.numel()) {
     NoGrad raw;
     Tensor g = contiguous(gates), before = contiguous(c0);
-    g_cpu->rnn->lstm(rows, hidden, h.view(), c.view(), active.view(), g.view(), before.view());
+    backend(h.device()).rnn->lstm(rows, hidden, h.view(), c.view(), active.view(), g.view(), before.view());
   }
   Tensor results[] = {h, c};
   record_all<LstmStepBackward>(Span<Tensor>(results, 2), {gates, c0}, [&](auto& n) {
@@ -83,9 +84,10 @@ struct GruStepBackward : Node {
     Tensor dx = empty(Ints{rows, 3 * hidden}, h0.dtype(), h0.device()), dg = empty(dx.sizes(), h0.dtype(), h0.device());
     Tensor dh0 = empty(h0.sizes(), h0.dtype(), h0.device()), dh = contiguous(dy[0]), yc = contiguous(y),
            before = contiguous(h0);
-    if (!h0.device().is_meta() && h0.numel())
-      g_cpu->rnn->gru_grad(rows, hidden, dx.view(), dg.view(), dh0.view(), dh.view(), workspace.unpack(*this).view(),
-                           yc.view(), before.view());
+    if (h0.numel())
+      backend(dx.device())
+          .rnn->gru_grad(rows, hidden, dx.view(), dg.view(), dh0.view(), dh.view(), workspace.unpack(*this).view(),
+                         yc.view(), before.view());
     return {dx, dg, dh0};
   }
   FIELDS(input_gates, hidden_gates, hx, workspace)
@@ -97,10 +99,11 @@ Tensor gru_step(const Tensor& input_gates, const Tensor& hidden_gates, const Ten
         Runtime, "gru_step: expected gates (N, 3 H), (N, 3 H) and a state (N, H) of one float type, got ",
         to_text(input_gates.sizes()), ", ", to_text(hidden_gates.sizes()), " and ", to_text(h0.sizes()));
   Tensor h = empty(h0.sizes(), h0.dtype(), h0.device()), active = empty(input_gates.sizes(), h0.dtype(), h0.device());
-  if (!h0.device().is_meta() && h0.numel()) {
+  if (h0.numel()) {
     NoGrad raw;
     Tensor x = contiguous(input_gates), y = contiguous(hidden_gates), before = contiguous(h0);
-    g_cpu->rnn->gru(h0.sizes()[0], h0.sizes()[1], h.view(), active.view(), x.view(), y.view(), before.view());
+    backend(h.device())
+        .rnn->gru(h0.sizes()[0], h0.sizes()[1], h.view(), active.view(), x.view(), y.view(), before.view());
   }
   return record<GruStepBackward>(h, {input_gates, hidden_gates, h0}, [&](auto& n) {
     n.input_gates = save(input_gates);

@@ -84,16 +84,17 @@ struct EqualRows {
 static EqualRows equal_rows(const Tensor& rows) {
   constexpr int64_t kFew = 128;  // rows that are too few to look
   int64_t count = rows.sizes()[0], most = count / 4;
-  if (count < kFew || rows.sizes()[1] == 0) return {};
+  if (count < kFew || rows.sizes()[1] == 0 || !rows.has_values()) return {};
   Tensor group = empty({count}, DType::Int64, rows.device()), first = empty({most}, DType::Int64, rows.device());
-  int64_t groups = g_cpu->rnn->groups(rows.view(), most, group.view().as<int64_t>(), first.view().as<int64_t>());
+  int64_t groups =
+      backend(rows.device()).rnn->groups(rows.view(), most, group.view().as<int64_t>(), first.view().as<int64_t>());
   if (groups == 0) return {};
   return {group, narrow(first, 0, 0, groups)};
 }
 
 static bool all_zero(const Tensor& contiguous) {
-  if (contiguous.device().is_meta()) return false;
-  const char* bytes = contiguous.view().as<char>();
+  if (!contiguous.on_host()) return false;
+  const char* bytes = contiguous.data<char>();
   auto count = static_cast<size_t>(contiguous.numel() * contiguous.item_size());
   return count == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, count - 1) == 0);
 }
@@ -102,11 +103,13 @@ static bool all_zero(const Tensor& contiguous) {
 // is null, deltas are added to it at their `group`.
 static Tensor over_steps(const Tensor& deltas, const Tensor& states, int64_t gate, const Tensor& group = {},
                          Tensor* sums = nullptr) {
-  if (!deltas.device().is_meta()) {
+  {
     Tensor dw = empty({deltas.sizes()[1], states.sizes()[1]}, deltas.dtype(), deltas.device());
     RnnGroupSums by_group;
     if (sums) by_group = {sums->view(), group.view().as<int64_t>()};
-    if (g_cpu->rnn->weight_grad(dw.view(), deltas.view(), states.view(), gate, sums ? &by_group : nullptr)) return dw;
+    if (backend(dw.device())
+            .rnn->weight_grad(dw.view(), deltas.view(), states.view(), gate, sums ? &by_group : nullptr))
+      return dw;
   }
   if (sums) *sums = index_add(*sums, 0, group, deltas);
   return mm(t(deltas), states);
@@ -236,17 +239,18 @@ struct RnnLayerBackward : Node {
     bool input_grad = needs(0) && !table, cached = !is_half(in.dtype()) && x.w_ih.numel() * in.item_size() <= kCached;
     Tensor din = input_grad && cached ? empty(x.input.sizes(), in.dtype(), in.device()) : Tensor(),
            w_ih = din.defined() ? contiguous(x.w_ih) : Tensor();
-    if (!in.device().is_meta()) {
+    {
       Tensor given[3];
       View views[3], kept_view;
       const View* pointers[3] = {};
       for (int i = 0; i < dy.size(); ++i)
         if (dy[i].defined()) given[i] = contiguous(dy[i]), views[i] = given[i].view(), pointers[i] = &views[i];
       if (kept.defined()) kept_view = kept.view();
-      g_cpu->rnn->layer_grad(
-          shape, {dgates.view(), dh0.defined() ? dh0.view() : View{}, lstm ? dc0.view() : View{}, pointers[0],
-                  pointers[1], pointers[2], kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(), h0.view(),
-                  din.defined() ? din.view() : View{}, din.defined() ? w_ih.view() : View{}});
+      backend(dgates.device())
+          .rnn->layer_grad(shape,
+                           {dgates.view(), dh0.defined() ? dh0.view() : View{}, lstm ? dc0.view() : View{}, pointers[0],
+                            pointers[1], pointers[2], kept.defined() ? &kept_view : nullptr, out.view(), w_hh.view(),
+                            h0.view(), din.defined() ? din.view() : View{}, din.defined() ? w_ih.view() : View{}});
     }
     Grads dx(7);
     dx[1] = dh0;
@@ -288,7 +292,7 @@ struct RnnLayerBackward : Node {
     // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
     if (apart) shape.input = 0;
     Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
-    if (!in.device().is_meta()) g_cpu->rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
+    backend(joined.device()).rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
     Tensor both = over_steps(of_input(dgates), joined, h);
     if (!apart) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
     if (gru)
@@ -351,7 +355,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   RnnTensors x{input, h0, c0, w_ih, w_hh, b_ih, b_hh};
   check_layer(call, x);
   DType type = input.dtype();
-  if (!g_cpu->rnn->has_layers(type)) {  // half types are computed in float
+  if (!backend(input.device()).rnn->has_layers(type)) {  // half types are computed in float
     auto wide = [](const Tensor& t) { return t.defined() ? cast(t, DType::Float32) : t; };
     Tensors results = rnn_layer(wide(input), wide(h0), wide(c0), wide(w_ih), wide(w_hh), wide(b_ih), wide(b_hh), mode,
                                 batch_sizes, batch_first, reverse);
@@ -369,8 +373,9 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   const Inputs inputs(all, 7);
   EqualRows equal;
   if (will_record(inputs) && (lstm || gru))
-    kept = empty(Ints{rows, g_cpu->rnn->workspace(shape, type)}, is_half(type) ? DType::Float32 : type, input.device());
-  if (!input.device().is_meta()) {
+    kept = empty(Ints{rows, backend(input.device()).rnn->workspace(shape, type)}, is_half(type) ? DType::Float32 : type,
+                 input.device());
+  {
     NoGrad raw;
     Tensor in = contiguous(input), before = contiguous(h0), cell = lstm ? contiguous(c0) : Tensor(),
            wi = contiguous(w_ih), wh = contiguous(w_hh), bi = b_ih.defined() ? contiguous(b_ih) : Tensor(),
@@ -392,11 +397,12 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     if (bh.defined()) bh_view = bh.view();
     if (kept.defined()) kept_view = kept.view();
     bool apart = gates.defined();
-    g_cpu->rnn->layer(shape, {out.view(), hn.view(), lstm ? cn.view() : View{}, kept.defined() ? &kept_view : nullptr,
-                              apart ? nullptr : &in_view, apart ? &gates_view : nullptr,
-                              equal.found() ? equal.group.view().as<int64_t>() : nullptr, wi.view(), wh.view(),
-                              bi.defined() ? &bi_view : nullptr, bh.defined() ? &bh_view : nullptr, before.view(),
-                              lstm ? cell.view() : View{}});
+    backend(out.device())
+        .rnn->layer(shape, {out.view(), hn.view(), lstm ? cn.view() : View{}, kept.defined() ? &kept_view : nullptr,
+                            apart ? nullptr : &in_view, apart ? &gates_view : nullptr,
+                            equal.found() ? equal.group.view().as<int64_t>() : nullptr, wi.view(), wh.view(),
+                            bi.defined() ? &bi_view : nullptr, bh.defined() ? &bh_view : nullptr, before.view(),
+                            lstm ? cell.view() : View{}});
   }
   Tensors results = lstm ? Tensors{out, hn, cn} : Tensors{out, hn};
   record_all<RnnLayerBackward>(results, inputs, [&](auto& n) {

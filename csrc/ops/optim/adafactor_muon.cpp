@@ -31,7 +31,7 @@ void adafactor_step(const Tensors& params, const Tensors& grads, const Tensors& 
             " has a gradient of size ", to_text(g.sizes()));
       fill_raw(steps[i], Scalar(number_of(steps[i]) + 1));
       bump_version(steps[i]);
-      if (!p.device().is_cpu() || p.numel() == 0) continue;
+      if (!p.has_values() || p.numel() == 0) continue;
       const bool matrix = p.dim() > 1;
       const int64_t columns = matrix ? p.size(-1) : p.numel(), lines = matrix ? p.size(-2) : 1;
       CHECK(rows[i].numel() == (matrix ? p.numel() / columns : columns) &&
@@ -51,7 +51,7 @@ void adafactor_step(const Tensors& params, const Tensors& grads, const Tensors& 
                       eps1 < 0 ? epsilon : eps1, std::min(lr, 1 / std::sqrt(t))});
     }
     if (work.empty()) continue;
-    g_cpu->optim->adafactor(dtype, group, work.data(), static_cast<int64_t>(work.size()));
+    backend(arrays[0].tensor().device()).optim->adafactor(dtype, group, work.data(), static_cast<int64_t>(work.size()));
     for (size_t i = 0; i < arrays.size(); i += 4) {
       arrays[i].put_back(kOptimizerStep);
       arrays[i + 1].put_back();

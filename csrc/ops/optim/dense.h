@@ -9,7 +9,7 @@ class Dense {
  public:
   Dense(const Tensor& t, DType dtype) : original_(t), dense_(contiguous(cast(t, dtype))) {}
   const Tensor& tensor() const { return dense_; }
-  void* data() const { return dense_.data(); }
+  void* data() const { return dense_.memory(); }
   void put_back(const char* op = nullptr) const {
     if (!dense_.is(original_)) copy_into(original_, dense_);
     bump_version(original_, op);
@@ -19,6 +19,6 @@ class Dense {
   Tensor original_, dense_;
 };
 
-inline double number_of(const Tensor& t) { return *cast(t, DType::Float64).data<double>(); }
+inline double number_of(const Tensor& t) { return item(t).to_double(); }
 
 }  // namespace rl::ops

@@ -11,17 +11,16 @@
 namespace rl::ops {
 
 // y += alpha * x for dense arrays of one type
-static void add_scaled(DType dtype, double alpha, OptimRow* rows, size_t count) {
+static void add_scaled(Device device, DType dtype, double alpha, OptimRow* rows, size_t count) {
   OptimGroup group = {OptimStep::Sgd, 0, 1.0, 0.0, 1.0, {-alpha}};
-  g_cpu->optim->step(dtype, group, rows, static_cast<int64_t>(count));
+  backend(device).optim->step(dtype, group, rows, static_cast<int64_t>(count));
 }
 static void add_scaled(const Tensor& y, const Tensor& x, double alpha) {
-  if (!y.device().is_cpu()) return;
   OptimRow row = {};
-  row.data[0] = y.data();
-  row.data[1] = x.data();
+  row.data[0] = y.memory();
+  row.data[1] = x.memory();
   row.numel = y.numel();
-  add_scaled(y.dtype(), alpha, &row, 1);
+  add_scaled(y.device(), y.dtype(), alpha, &row, 1);
 }
 // A complex tensor as pairs of reals, on the same memory
 static Tensor as_reals(const Tensor& t) {
@@ -48,7 +47,7 @@ Tensor flat(const Tensors& tensors) {
   Tensor out = empty({total}, dtype, tensors[0].device());
   int64_t at = 0;
   for (const Tensor& t : parts) {
-    if (t.numel() != 0 && !t.device().is_meta()) copy_into(alias(out, t.sizes(), contiguous_strides(t.sizes()), at), t);
+    if (t.numel() != 0) copy_into(alias(out, t.sizes(), contiguous_strides(t.sizes()), at), t);
     at += t.numel();
   }
   return out;
@@ -72,20 +71,20 @@ void add_flat_(const Tensors& params, const Tensor& direction, double alpha) {
     int64_t at = 0;
     for (const Tensor& p : params) {
       const int64_t n = p.numel() * (p.is_complex() ? 2 : 1);
-      if (to_real(p.dtype()) == dtype && n != 0 && p.device().is_cpu()) {
+      if (to_real(p.dtype()) == dtype && n != 0 && p.has_values()) {
         if (!d) d = contiguous(cast(direction, dtype));
         before_write(p);
         arrays.emplace_back(p, p.dtype());
         OptimRow row = {};
         row.data[0] = arrays.back().data();
-        row.data[1] = static_cast<char*>(d.data()) + at * itemsize(dtype);
+        row.data[1] = static_cast<char*>(d.memory()) + at * itemsize(dtype);
         row.numel = n;
         rows.push_back(row);
       }
       at += n;
     }
     if (rows.empty()) continue;
-    add_scaled(dtype, alpha, rows.data(), rows.size());
+    add_scaled(d.device(), dtype, alpha, rows.data(), rows.size());
     for (const Dense& a : arrays) a.put_back(kOptimizerStep);
   }
 }
@@ -98,7 +97,7 @@ void set_flat_(const Tensors& params, const Tensor& vector) {
   for (const Tensor& p : params) {
     const Tensor part = as_reals(p);
     before_write(p);
-    if (part.numel() != 0 && !part.device().is_meta())
+    if (part.numel() != 0)
       copy_into(part, alias(vector, part.sizes(), contiguous_strides(part.sizes()), vector->offset + at));
     at += part.numel();
     bump_version(p, kOptimizerStep);

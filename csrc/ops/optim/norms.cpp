@@ -14,10 +14,12 @@ namespace {
 bool rows_of(const Tensors& tensors, std::vector<OptimRow>& rows) {
   rows.reserve(static_cast<size_t>(tensors.size()));
   for (const Tensor& t : tensors) {
-    if (!t.device().is_cpu() || !t.is_float() || t.dtype() != tensors[0].dtype()) return false;
+    if (!t.has_values() || !same_device(t.device(), tensors[0].device()) || !t.is_float() ||
+        t.dtype() != tensors[0].dtype())
+      return false;
     if (!t.is_contiguous() && !non_overlapping_and_dense(t.sizes(), t.strides())) return false;
     OptimRow row = {};
-    row.data[0] = t.data();
+    row.data[0] = t.memory();
     row.numel = t.numel();
     rows.push_back(row);
   }
@@ -31,7 +33,8 @@ static std::optional<std::vector<double>> norms_of(const Tensors& tensors, doubl
   std::vector<OptimRow> rows;
   if ((order != 1 && order != 2 && !(std::isinf(order) && order > 0)) || !rows_of(tensors, rows)) return std::nullopt;
   std::vector<double> out(rows.size());
-  g_cpu->optim->powers(tensors[0].dtype(), order, rows.data(), static_cast<int64_t>(rows.size()), out.data());
+  backend(tensors[0].device())
+      .optim->powers(tensors[0].dtype(), order, rows.data(), static_cast<int64_t>(rows.size()), out.data());
   *total = 0;
   for (double& v : out) {
     if (std::isinf(order)) *total = v > *total || v != v ? v : *total;
@@ -75,7 +78,9 @@ bool list_scale(const Tensors& tensors, double factor) {
   for (const Tensor& t : tensors)
     if (t.requires_grad()) return false;
   for (const Tensor& t : tensors) before_write(t);
-  if (factor != 1) g_cpu->optim->scale(tensors[0].dtype(), factor, rows.data(), static_cast<int64_t>(rows.size()));
+  if (factor != 1)
+    backend(tensors[0].device())
+        .optim->scale(tensors[0].dtype(), factor, rows.data(), static_cast<int64_t>(rows.size()));
   for (const Tensor& t : tensors) bump_version(t);
   return true;
 }

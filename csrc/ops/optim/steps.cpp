@@ -34,24 +34,26 @@ class Step {
     CHECK(grads.size() == params.size(), Runtime, "the lists of an optimizer step have different lengths");
     for (size_t i = 0; i < static_cast<size_t>(params.size()); ++i) {
       const Tensor& p = params[i];
-      if (!p.device().is_cpu() || !(p.is_float() || p.is_complex()) || p.dtype() == DType::Complex32) return false;
+      if (!p.has_values() || !same_device(p.device(), params[0].device()) || !(p.is_float() || p.is_complex()) ||
+          p.dtype() == DType::Complex32)
+        return false;
       if (!p.is_contiguous() && !non_overlapping_and_dense(p.sizes(), p.strides())) return false;
       OptimRow row = {};
       row.numel = p.numel() * (p.is_complex() ? 2 : 1);
-      row.data[0] = p.data();
+      row.data[0] = p.memory();
       int at = 2;
       for (const Tensors* list : state) {
         if (!alike(p, (*list)[i])) return false;
-        row.data[at++] = (*list)[i].data();
+        row.data[at++] = (*list)[i].memory();
       }
       Tensor g = grads[i];
       if (!alike(p, g)) {
-        if (!g.device().is_cpu() || g.dtype() != p.dtype() || !(g.sizes() == p.sizes())) return false;
+        if (!same_device(g.device(), p.device()) || g.dtype() != p.dtype() || !(g.sizes() == p.sizes())) return false;
         Tensor copy = empty_like(p);
         copy_into(copy, g);
         copies_.push_back(g = copy);
       }
-      row.data[1] = g.data();
+      row.data[1] = g.memory();
       rows_.push_back(row);
     }
     params_ = &params;
@@ -60,16 +62,18 @@ class Step {
   OptimRow& row(size_t i) { return rows_[i]; }
   size_t size() const { return rows_.size(); }
   bool run() {
+    if (params_->empty()) return true;
     for (const Tensor& p : *params_) before_write(p);
+    const OptimKernels& kernels = *backend((*params_)[0].device()).optim;
     for (DType dtype : {DType::Float32, DType::Float64, DType::Float16, DType::BFloat16}) {
       if (uniform(dtype)) {
-        g_cpu->optim->step(dtype, group_, rows_.data(), static_cast<int64_t>(rows_.size()));
+        kernels.step(dtype, group_, rows_.data(), static_cast<int64_t>(rows_.size()));
         break;
       }
       std::vector<OptimRow> some;
       for (size_t i = 0; i < rows_.size(); ++i)
         if (to_real((*params_)[i].dtype()) == dtype) some.push_back(rows_[i]);
-      if (!some.empty()) g_cpu->optim->step(dtype, group_, some.data(), static_cast<int64_t>(some.size()));
+      if (!some.empty()) kernels.step(dtype, group_, some.data(), static_cast<int64_t>(some.size()));
     }
     for (const Tensor& p : *params_) bump_version(p, kOptimizerStep);
     return true;
@@ -77,7 +81,7 @@ class Step {
 
  private:
   static bool alike(const Tensor& p, const Tensor& t) {
-    if (!t.device().is_cpu() || t.dtype() != p.dtype() || !(t.sizes() == p.sizes())) return false;
+    if (!same_device(t.device(), p.device()) || t.dtype() != p.dtype() || !(t.sizes() == p.sizes())) return false;
     if (p.is_contiguous() && t.is_contiguous()) return true;
     for (int64_t d = 0; d < p.dim(); ++d)
       if (p.sizes()[d] > 1 && p.strides()[d] != t.strides()[d]) return false;
@@ -95,12 +99,11 @@ class Step {
   Tensors copies_;
 };
 
-// 0-dim counters of steps: float32 or float64 on the CPU.
+// 0-dim counters of steps: float32 or float64 in the host's memory.
 bool are_counters(const Tensors& steps, size_t count) {
   if (static_cast<size_t>(steps.size()) != count) return false;
   for (const Tensor& t : steps)
-    if (!t.device().is_cpu() || t.numel() != 1 || (t.dtype() != DType::Float32 && t.dtype() != DType::Float64))
-      return false;
+    if (!t.on_host() || t.numel() != 1 || (t.dtype() != DType::Float32 && t.dtype() != DType::Float64)) return false;
   return true;
 }
 double get(const Tensor& t) { return t.dtype() == DType::Float32 ? *t.data<float>() : *t.data<double>(); }

@@ -38,14 +38,14 @@ struct PoissonBackward : SampleBackward {
 };
 
 const RandomKernels& kernels_of(const Tensor& t) { return *backend(t.device()).random; }
-bool computes(const Tensor& t) { return !t.device().is_meta() && t.numel() > 0; }
+bool computes(const Tensor& t) { return t.numel() > 0; }
 
 }  // namespace
 
 static Tensor bernoulli(const Tensor& input, Generator* generator) {
   if (!input.is_float()) no_kernel("bernoulli_tensor", input.dtype());
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
-  if (computes(y)) kernels_of(y).bernoulli_each(y.view(), input.view(), generator_or_default(generator));
+  if (computes(y)) kernels_of(y).bernoulli_each(y.view(), input.view(), generator_or_default(generator, y.device()));
   return record<BernoulliBackward>(y, {input});
 }
 static Tensor bernoulli_scalar(const Tensor& input, double p, Generator* generator) {
@@ -58,7 +58,7 @@ static Tensor poisson(const Tensor& input, Generator* generator) {
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
   if (computes(y)) {
     NoGrad raw;
-    kernels_of(y).poisson(y.view(), contiguous(input).view(), generator_or_default(generator));
+    kernels_of(y).poisson(y.view(), contiguous(input).view(), generator_or_default(generator, y.device()));
   }
   return record<PoissonBackward>(y, {input});
 }
@@ -74,7 +74,7 @@ static Tensor binomial(const Tensor& count, const Tensor& prob, Generator* gener
   if (computes(y)) {
     NoGrad raw;
     kernels_of(y).binomial(y.view(), contiguous(expand(count, sizes)).view(), contiguous(expand(prob, sizes)).view(),
-                           generator_or_default(generator));
+                           generator_or_default(generator, y.device()));
   }
   return record_not_differentiable("binomial", y, {count, prob});
 }
@@ -107,7 +107,7 @@ static Tensor standard_gamma(const Tensor& input, Generator* generator) {
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
   if (computes(y)) {
     NoGrad raw;
-    kernels_of(y).gamma(y.view(), contiguous(input).view(), generator_or_default(generator));
+    kernels_of(y).gamma(y.view(), contiguous(input).view(), generator_or_default(generator, y.device()));
   }
   return record<StandardGammaBackward>(y, {input}, [&](auto& n) {
     n.self = save(input);
@@ -137,7 +137,10 @@ static Tensor sample_dirichlet(const Tensor& input, Generator* generator) {
   if (computes(y)) {
     NoGrad raw;
     Tensor gamma = empty(input.sizes(), DType::Float64, input.device());
-    kernels_of(y).gamma(gamma.view(), contiguous(input).view(), generator_or_default(generator));
+    kernels_of(y).gamma(gamma.view(), contiguous(input).view(), generator_or_default(generator, y.device()));
+    if (!y.has_values()) return y;
+    gamma = to_host(gamma);
+    Tensor own = to_host(y);
     int64_t n = input.size(-1);
     visit_floating(y.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -148,10 +151,11 @@ static Tensor sample_dirichlet(const Tensor& input, Generator* generator) {
           double sum = 0;
           for (int64_t i = 0; i < n; ++i) sum += from[i];
           for (int64_t i = 0; i < n; ++i)
-            y.data<T>()[row + i] = std::min(most, std::max(least, static_cast<T>(from[i] / sum)));
+            own.data<T>()[row + i] = std::min(most, std::max(least, static_cast<T>(from[i] / sum)));
         }
       }
     });
+    if (!own.is(y)) copy_into(y, own);
   }
   return record_not_differentiable("_sample_dirichlet", y, {input});
 }
@@ -230,22 +234,25 @@ static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replace
   if (!computes(y)) return y;
   CHECK(categories > 0, Runtime, "invalid multinomial distribution (no categories to sample from)");
   NoGrad raw;
+  if (!y.has_values()) return y;
   if (!replacement || num_samples == 1) {
+    const Tensor probabilities = to_host(input), own = to_host(y);
     visit_floating(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      check_weights<T>(input);
-      Tensor noise = exponential_(empty_like(input), 1, generator);
-      largest_ratios<T>(input, noise, num_samples, y.data<int64_t>());
+      check_weights<T>(probabilities);
+      Tensor noise = to_host(exponential_(empty_like(input), 1, generator));
+      largest_ratios<T>(probabilities, noise, num_samples, own.data<int64_t>());
     });
+    if (!own.is(y)) copy_into(y, own);
   } else {
     View out = y.view(), weights = input.view();
     int64_t out_sizes[] = {1, num_samples}, out_strides[] = {num_samples, 1};
     int64_t weight_sizes[] = {1, categories}, weight_strides[] = {0, input.stride(-1)};
     if (input.dim() == 1) {
-      out = {y.data(), out_sizes, out_strides, 2, DType::Int64};
-      weights = {input.data(), weight_sizes, weight_strides, 2, input.dtype()};
+      out = {y.memory(), out_sizes, out_strides, 2, DType::Int64};
+      weights = {input.memory(), weight_sizes, weight_strides, 2, input.dtype()};
     }
-    kernels_of(y).multinomial(out, weights, generator_or_default(generator));
+    kernels_of(y).multinomial(out, weights, generator_or_default(generator, y.device()));
   }
   return y;
 }

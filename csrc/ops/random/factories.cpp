@@ -127,8 +127,7 @@ static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Ty
   const bool interruptible = t_interruptible && !out.defined();
   check_inplace(y);
   t_interruptible = interruptible;
-  if (!y.device().is_meta() && n > 0)
-    backend(y.device()).random->permutation(y.view(), generator_or_default(generator));
+  if (n > 0) backend(y.device()).random->permutation(y.view(), generator_or_default(generator, y.device()));
   bump_version(y);
   return filled(y, requires_grad, !out.defined());
 }
@@ -147,9 +146,9 @@ struct NormalBackward : Node {
 
 static void check_deviation(const Tensor& std) {
   CHECK(!std.is_complex(), Runtime, "normal expects standard deviation to be non-complex");
-  if (std.device().is_meta() || !std.is_float()) return;
+  if (!std.has_values() || !std.is_float()) return;
   NoGrad raw;
-  Tensor values = contiguous(cast(std, DType::Float64));
+  Tensor values = to_host(contiguous(cast(std, DType::Float64)));
   const double* data = values.data<double>();
   for (int64_t i = 0; i < values.numel(); ++i)
     CHECK(data[i] >= 0, Runtime, "normal expects all elements of std >= 0.0, but found ", data[i]);

@@ -54,7 +54,7 @@ template <class N> Tensor fill_in_place(const char* name, const Tensor& self, Fi
     auto& [self, fill, interruptible] = *static_cast<Call*>(context);
     t_interruptible = interruptible;
     Tensor y = take_destination(self.sizes(), self.dtype(), will_record({self}));
-    if (!y.device().is_meta() && y.numel()) fill(y.view(), *backend(y.device()).random);
+    if (y.numel()) fill(y.view(), *backend(y.device()).random);
     return record<N>(y, {self});
   };
   return apply_inplace(name, self, true, true, compute, &call);
@@ -100,7 +100,7 @@ Tensor uniform_(const Tensor& self, double from, double to, Generator* generator
   CHECK(to - from <= max, Runtime, "uniform_ expects to-from to fit in ", info(real).name, ", but found from=", from,
         " and to=", to);
   return fill_in_place<UniformBackward>("uniform_", self, [&](const View& out, const RandomKernels& kernels) {
-    Generator& g = generator_or_default(generator);
+    Generator& g = generator_or_default(generator, self.device());
     if (is_complex(out.dtype)) kernels.uniform(RealParts(out).view, from, to, g);
     else kernels.uniform(out, from, to, g);
   });
@@ -110,7 +110,7 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* generator
   if (!is_float(to_real(self.dtype()))) no_kernel("normal_kernel", self.dtype());
   CHECK(std >= 0, Runtime, "normal expects std >= 0.0, but found std ", std);
   return fill_in_place<NormalFillBackward>("normal_", self, [&](const View& out, const RandomKernels& kernels) {
-    Generator& g = generator_or_default(generator);
+    Generator& g = generator_or_default(generator, self.device());
     // The variance is shared by the two parts of a complex number.
     if (is_complex(out.dtype)) kernels.normal(RealParts(out).view, mean, std / std::sqrt(2.0), g);
     else kernels.normal(out, mean, std, g);
@@ -121,7 +121,7 @@ static Tensor log_normal_(const Tensor& self, double mean, double std, Generator
   CHECK(std > 0, Runtime, "log_normal_ expects std > 0.0, but found std=", std);
   if (!self.is_float()) no_kernel("log_normal", self.dtype());
   return fill_in_place<LogNormalBackward>("log_normal_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.log_normal(out, mean, std, generator_or_default(generator));
+    kernels.log_normal(out, mean, std, generator_or_default(generator, self.device()));
   });
 }
 
@@ -132,7 +132,7 @@ static Tensor cauchy_(const Tensor& self, double median, double sigma, Generator
         "specified ",
         info(self.dtype()).name);
   return fill_in_place<CauchyBackward>("cauchy_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.cauchy(out, median, sigma, generator_or_default(generator));
+    kernels.cauchy(out, median, sigma, generator_or_default(generator, self.device()));
   });
 }
 
@@ -143,7 +143,7 @@ Tensor exponential_(const Tensor& self, double lambda, Generator* generator) {
         "specified ",
         info(self.dtype()).legacy);
   return fill_in_place<ExponentialBackward>("exponential_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.exponential(out, lambda, generator_or_default(generator));
+    kernels.exponential(out, lambda, generator_or_default(generator, self.device()));
   });
 }
 
@@ -151,7 +151,7 @@ static Tensor geometric_(const Tensor& self, double p, Generator* generator) {
   CHECK(p > 0 && p < 1, Runtime, "geometric_ expects p to be in (0, 1), but got p=", p);
   if (self.is_complex() || self.dtype() == DType::Bool) no_kernel("geometric", self.dtype());
   return fill_in_place<GeometricBackward>("geometric_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.geometric(out, p, generator_or_default(generator));
+    kernels.geometric(out, p, generator_or_default(generator, self.device()));
   });
 }
 
@@ -159,7 +159,7 @@ Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
   CHECK(p >= 0 && p <= 1, Runtime, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (self.is_complex()) no_kernel("bernoulli_scalar", self.dtype());
   return fill_in_place<BernoulliFillBackward>("bernoulli_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.bernoulli(out, p, generator_or_default(generator));
+    kernels.bernoulli(out, p, generator_or_default(generator, self.device()));
   });
 }
 
@@ -171,8 +171,8 @@ static Tensor bernoulli_each_(const Tensor& self, const Tensor& p, Generator* ge
         to_text(self.sizes()));
   return fill_in_place<BernoulliFillBackward>("bernoulli_", self, [&](const View& out, const RandomKernels& kernels) {
     Ints strides = broadcast_strides(p, self.sizes());
-    View each = {p.data(), out.sizes, strides.data(), out.ndim, p.dtype()};
-    kernels.bernoulli_each(out, each, generator_or_default(generator));
+    View each = {p.memory(), out.sizes, strides.data(), out.ndim, p.dtype()};
+    kernels.bernoulli_each(out, each, generator_or_default(generator, self.device()));
   });
 }
 
@@ -272,7 +272,7 @@ Tensor random_from_to_(const Tensor& self, int64_t from, std::optional<int64_t> 
     range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
   }
   return fill_in_place<RandomBackward>("random_", self, [&](const View& out, const RandomKernels& kernels) {
-    Generator& g = generator_or_default(generator);
+    Generator& g = generator_or_default(generator, self.device());
     if (everything) kernels.random_bits(out, g);
     else kernels.random_range(out, range, from, g);
   });
@@ -285,7 +285,7 @@ static Tensor random_(const Tensor& self, Generator* generator) {
       self.dtype() == DType::UInt64)
     no_kernel("random_kernel", self.dtype());
   return fill_in_place<RandomBackward>("random_", self, [&](const View& out, const RandomKernels& kernels) {
-    kernels.random_any(out, generator_or_default(generator));
+    kernels.random_any(out, generator_or_default(generator, self.device()));
   });
 }
 

@@ -18,6 +18,13 @@ Tensor random_from_to_(const Tensor& self, int64_t from, std::optional<int64_t> 
 // y = x with elements zeroed with probability p and the others divided by 1 - p; x itself when not training.
 Tensor dropout(const Tensor& input, double p, bool train);
 
-inline Generator& generator_or_default(Generator* generator) { return generator ? *generator : default_generator(); }
+// The generator that was given, or its device's own.
+inline Generator& generator_or_default(Generator* generator, Device device) {
+  Generator& own = default_generator(device);
+  if (!generator) return own;
+  CHECK(generator->device().type == own.device().type, Runtime, "Expected a '", own.device().name(),
+        "' device type for generator but found '", generator->device().name(), "'");
+  return *generator;
+}
 
 }  // namespace rl::ops

@@ -136,10 +136,8 @@ static Pair extremum_along(const char* name, bool largest, const Tensor& input, 
   Row a = along(name, input, dim, keepdim);
   Tensor values = empty(a.r.result, input.dtype(), input.device()),
          indices = empty(a.r.result, DType::Int64, input.device());
-  if (!input.device().is_meta()) {
-    View v = a.r.of(values);
-    backend(input.device()).reduce->extremum(largest, &v, a.r.of(indices), input.view(), static_cast<int>(a.dim));
-  }
+  View v = a.r.of(values);
+  backend(input.device()).reduce->extremum(largest, &v, a.r.of(indices), input.view(), static_cast<int>(a.dim));
   return record_pick<N>(values, indices, input, a.dim, keepdim);
 }
 static Pair max_dim(const Tensor& input, int64_t dim, bool keepdim) {
@@ -163,15 +161,13 @@ static Tensor place_of_extremum(const char* name, bool largest, const Tensor& in
     Tensor flat = input.dim() == 1 ? input : reshape(input, {input.numel()});
     Tensor y = empty(keepdim ? IntSpan(Ints(input.dim(), 1)) : IntSpan(), DType::Int64, input.device());
     int64_t one[1] = {1};
-    if (!input.device().is_meta())
-      backend(input.device())
-          .reduce->extremum(largest, nullptr, View{y.data(), one, one, 1, DType::Int64}, flat.view(), 0);
+    backend(input.device())
+        .reduce->extremum(largest, nullptr, View{y.memory(), one, one, 1, DType::Int64}, flat.view(), 0);
     return y;
   }
   Row a = along(name, input, *dim, keepdim);
   Tensor y = empty(a.r.result, DType::Int64, input.device());
-  if (!input.device().is_meta())
-    backend(input.device()).reduce->extremum(largest, nullptr, a.r.of(y), input.view(), static_cast<int>(a.dim));
+  backend(input.device()).reduce->extremum(largest, nullptr, a.r.of(y), input.view(), static_cast<int>(a.dim));
   return y;
 }
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
@@ -187,10 +183,10 @@ static Pair aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdi
   if (!dim) {
     CHECK(input.numel(), Runtime,
           "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
-    if (is_integral(input.dtype(), false) && input.is_contiguous() && !input.device().is_meta()) {
+    if (is_integral(input.dtype(), false) && input.is_contiguous()) {
       const Ints sizes(input.dim(), 1);
       Tensor low = empty(sizes, input.dtype(), input.device()), high = empty(sizes, input.dtype(), input.device());
-      g_cpu->reduce->aminmax(low.view(), high.view(), input.view());
+      backend(low.device()).reduce->aminmax(low.view(), high.view(), input.view());
       if (keepdim) return {low, high};
       return {reshape(low, {}), reshape(high, {})};
     }
@@ -209,10 +205,8 @@ template <class N> static Pair select_along(const char* name, const char* kernel
   Row a = along(name, input, dim, keepdim);
   Tensor values = empty(a.r.result, input.dtype(), input.device()),
          indices = empty(a.r.result, DType::Int64, input.device());
-  if (!input.device().is_meta()) {
-    View v = a.r.of(values), i = a.r.of(indices);
-    backend(input.device()).reduce->select(what, k, &v, &i, input.view(), static_cast<int>(a.dim));
-  }
+  View v = a.r.of(values), i = a.r.of(indices);
+  backend(input.device()).reduce->select(what, k, &v, &i, input.view(), static_cast<int>(a.dim));
   return record_pick<N>(values, indices, input, a.dim, keepdim);
 }
 static Pair median_dim(const Tensor& input, int64_t dim, bool keepdim) {
@@ -239,7 +233,7 @@ static Tensor median_of_all(Select what, const Tensor& input) {
   check_ordered("median_cpu", input);
   CHECK(input.dtype() != DType::Bool, NotImplemented, "\"median_cpu\" not implemented for 'Bool'");
   Tensor y = empty({}, input.dtype(), input.device());
-  if (!input.device().is_meta()) {
+  {
     NoGrad raw;
     if (input.numel() == 0) {
       CHECK(input.is_float(), Runtime, "median() of an empty tensor of integers has no value");
@@ -247,7 +241,7 @@ static Tensor median_of_all(Select what, const Tensor& input) {
     } else {
       Tensor flat = reshape(input, {input.numel()});
       int64_t one[1] = {1};
-      View v{y.data(), one, one, 1, y.dtype()};
+      View v{y.memory(), one, one, 1, y.dtype()};
       backend(input.device()).reduce->select(what, 0, &v, nullptr, flat.view(), 0);
     }
   }

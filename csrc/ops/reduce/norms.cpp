@@ -101,9 +101,8 @@ static Tensor vector_norm_op(const Tensor& input, const Scalar& ord, const OptDi
 
 // distances: y = the norms of a_i - b_j        as of the norms of their differences
 // Where nothing is recorded, straight from the rows: the differences of all pairs take long to write and to read.
-static bool has_distance_kernel(const Tensor& dy, const Tensor& rows, int64_t lead, double p) {
-  return !grad_enabled() && !lead && !dy.device().is_meta() &&
-         (p == 1 || p == 2 || (std::isinf(p) && rows.sizes()[rows.dim() - 1] >= 8));
+static bool has_distance_kernel(const Tensor& rows, int64_t lead, double p) {
+  return !grad_enabled() && !lead && (p == 1 || p == 2 || (std::isinf(p) && rows.sizes()[rows.dim() - 1] >= 8));
 }
 struct DistancesBackward : Node {
   static constexpr const char* kName = "CdistBackward0";
@@ -112,14 +111,14 @@ struct DistancesBackward : Node {
   double p = 2;
   Grads backward(const Grads& dy) {
     const int64_t first = lead(dy[0]);
-    if (has_distance_kernel(dy[0], self.unpack(*this), first, p)) {
+    if (has_distance_kernel(self.unpack(*this), first, p)) {
       const Tensor x = contiguous(self.unpack(*this)), o = contiguous(other.unpack(*this)), g = contiguous(dy[0]);
       const Tensor y = contiguous(result.unpack(*this));
       auto gradient = [&](const Tensor& rows, const Tensor& others, bool turned) {
         Tensor d = empty(rows.sizes(), rows.dtype(), rows.device());
         if (d.numel())
-          distance_kernels(d.device())
-              .gradient(d.view(), rows.view(), others.view(), y.view(), g.view(), p, turned, false);
+          backend(d.device())
+              .distances->gradient(d.view(), rows.view(), others.view(), y.view(), g.view(), p, turned, false);
         return d;
       };
       return {needs(0) ? gradient(x, o, false) : Tensor(), needs(1) ? gradient(o, x, true) : Tensor()};
@@ -137,8 +136,8 @@ static Tensor distances(const Tensor& a, const Tensor& b, double p) {
   CHECK((a.dtype() == DType::Float32 || a.dtype() == DType::Float64) && a.dtype() == b.dtype() && p >= 0, Runtime,
         "_distances: expected two tensors of floats or of doubles and p >= 0");
   Tensor y = empty({a.sizes()[0], a.sizes()[1], b.sizes()[1]}, a.dtype(), a.device());
-  if (y.numel() && !y.device().is_meta())
-    distance_kernels(y.device()).distances(y.view(), contiguous(a).view(), contiguous(b).view(), p, false);
+  if (y.numel())
+    backend(y.device()).distances->distances(y.view(), contiguous(a).view(), contiguous(b).view(), p, false);
   return record<DistancesBackward>(
       y, {a, b}, [&](auto& n) { n.self = save(a), n.other = save(b), n.result = save_output(n, y), n.p = p; });
 }
@@ -151,20 +150,21 @@ struct PairDistancesBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     const int64_t n = x.sizes()[0];
-    if (has_distance_kernel(dy[0], x, lead(dy[0]), p)) {
+    if (has_distance_kernel(x, lead(dy[0]), p)) {
       const Tensor rows = unsqueeze(contiguous(x), 0), g = contiguous(dy[0]), d = contiguous(y);
       Tensor dx = empty(x.sizes(), x.dtype(), x.device());
       if (dx.numel())
-        distance_kernels(dx.device())
-            .gradient(unsqueeze(dx, 0).view(), rows.view(), rows.view(), d.view(), g.view(), p, false, true);
+        backend(dx.device())
+            .distances->gradient(unsqueeze(dx, 0).view(), rows.view(), rows.view(), d.view(), g.view(), p, false, true);
       return {dx};
     }
-    Tensor first = empty({y.numel()}, DType::Int64, x.device()), second = empty_like(first);
-    if (!x.device().is_meta()) {
-      auto *i = static_cast<int64_t*>(first.data()), *j = static_cast<int64_t*>(second.data());
+    Tensor first = empty({y.numel()}, DType::Int64), second = empty_like(first);
+    {
+      auto *i = first.data<int64_t>(), *j = second.data<int64_t>();
       for (int64_t row = 0; row < n; ++row)
         for (int64_t column = row + 1; column < n; ++column) *i++ = row, *j++ = column;
     }
+    first = to_device(first, x.device()), second = to_device(second, x.device());
     Tensor difference = sub(index_select(x, 0, first), index_select(x, 0, second));
     Tensor dx = zeros(led(dy[0], x.sizes()), x.dtype(), x.device());
     if (p == 0) return {dx};
@@ -179,10 +179,10 @@ static Tensor pair_distances(const Tensor& x, double p) {
         "_pair_distances: expected a matrix of floats or doubles and p >= 0");
   const int64_t n = x.sizes()[0], pairs = n > 0 ? checked_mul(n, n - 1) / 2 : 0;
   Tensor y = empty({pairs}, x.dtype(), x.device());
-  if (pairs && !y.device().is_meta()) {
+  if (pairs) {
     NoGrad raw;
     Tensor one = unsqueeze(contiguous(x), 0);
-    distance_kernels(y.device()).distances(y.view(), one.view(), one.view(), p, true);
+    backend(y.device()).distances->distances(y.view(), one.view(), one.view(), p, true);
   }
   return record<PairDistancesBackward>(
       y, {x}, [&](auto& node) { node.self = save(x), node.result = save_output(node, y), node.p = p; });
@@ -208,7 +208,7 @@ Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
   if (x.is_float() && r.dims.size() <= 1) {
     y = empty(r.result, x.dtype(), x.device());
     int d = r.dims.empty() ? 0 : static_cast<int>(r.dims[0]);
-    if (!x.device().is_meta()) backend(x.device()).reduce->logsumexp(r.of(y), x.view(), d);
+    backend(x.device()).reduce->logsumexp(r.of(y), x.view(), d);
   } else {
     NoGrad raw;
     Tensor parts = x.is_complex() ? real(x) : x;

@@ -19,7 +19,7 @@ struct Reduced {
   Ints result;    // the result's sizes
   int64_t count;  // elements that make one result
   View of(const Tensor& out) const {
-    return {out.data(), kept.data(), strides.data(), static_cast<int32_t>(kept.size()), out.dtype()};
+    return {out.memory(), kept.data(), strides.data(), static_cast<int32_t>(kept.size()), out.dtype()};
   }
 };
 Reduced reduced(const Tensor& input, const OptDims& dim, bool keepdim);

@@ -20,8 +20,7 @@ static Tensor scan_input(const Tensor& input, std::optional<DType> dtype) {
 }
 static Tensor scan_raw(Scan op, const Tensor& x, int64_t dim) {
   Tensor y = empty(x.sizes(), x.dtype(), x.device());
-  if (!x.device().is_meta())
-    backend(x.device()).reduce->scan(op, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
+  backend(x.device()).reduce->scan(op, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
   return y;
 }
 
@@ -51,8 +50,7 @@ struct CumprodBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this);
     if (x.dim() == 0 || x.numel() == 0 || x.size(dim) == 1) return {dy[0]};
-    if (x.device().is_meta() || item(all(x)).to_bool())
-      return {div(sum_from(mul(dy[0], conj(y)), dim - x.dim()), conj(x))};
+    if (!x.has_values() || item(all(x)).to_bool()) return {div(sum_from(mul(dy[0], conj(y)), dim - x.dim()), conj(x))};
     int64_t n = x.size(dim);
     Tensor xc = conj(x);
     if (!grad_enabled()) return {with_zeros(dy[0], xc, conj(y))};
@@ -152,9 +150,8 @@ template <class N> static Pair running(const char* kernel, bool largest, const T
   dim = wrap_dim(dim, input.dim());
   Tensor values = empty(input.sizes(), input.dtype(), input.device()),
          indices = empty(input.sizes(), DType::Int64, input.device());
-  if (!input.device().is_meta())
-    backend(input.device())
-        .reduce->scan_extremum(largest, values.view(), indices.view(), input.view(), static_cast<int>(dim));
+  backend(input.device())
+      .reduce->scan_extremum(largest, values.view(), indices.view(), input.view(), static_cast<int>(dim));
   Tensor y = record<N>(values, {input}, [&](auto& n) { n.indices = save(indices), n.dim = dim; });
   return {y, indices};
 }

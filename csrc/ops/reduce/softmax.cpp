@@ -19,17 +19,14 @@ static Tensor softmax_gradient(bool log, const Tensor& dy, const Tensor& y, int6
     return mul(y, sub(dy, sum(mul(dy, y), Ints{dim}, true)));
   }
   Tensor dx = empty_like(y);
-  if (!y.device().is_meta())
-    backend(y.device())
-        .reduce->softmax_grad(log, dx.view(), with_neighbours(dy).view(), y.view(), static_cast<int>(dim));
+  backend(y.device()).reduce->softmax_grad(log, dx.view(), with_neighbours(dy).view(), y.view(), static_cast<int>(dim));
   return dx;
 }
 static Tensor softmax_raw(bool log, const char* name, const Tensor& x, int64_t dim) {
   CHECK(x.is_float(), NotImplemented, "\"", name, "_lastdim_kernel_impl\" not implemented for '",
         info(x.dtype()).legacy, "'");
   Tensor y = empty(x.sizes(), x.dtype(), x.device());  // row-major, whatever the input's order
-  if (!x.device().is_meta())
-    backend(x.device()).reduce->softmax(log, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
+  backend(x.device()).reduce->softmax(log, y.view(), with_neighbours(x).view(), static_cast<int>(dim));
   return y;
 }
 

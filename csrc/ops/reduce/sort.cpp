@@ -37,10 +37,8 @@ Pair sort(const Tensor& input, int64_t dim, bool descending, bool) {
   check_ordered("sort", input);
   dim = wrap_dim(dim, input.dim());
   Tensor values = empty_like(input), indices = empty_like(input, DType::Int64);
-  if (!input.device().is_meta()) {
-    View v = values.view(), i = indices.view();
-    backend(input.device()).sort->sort(&v, &i, input.view(), static_cast<int>(dim), descending);
-  }
+  View v = values.view(), i = indices.view();
+  backend(input.device()).sort->sort(&v, &i, input.view(), static_cast<int>(dim), descending);
   Tensor y = record<SortBackward>(
       values, {input}, [&](auto& n) { n.indices = save(indices), n.sizes = Ints(input.sizes()), n.dim = dim; });
   return {y, indices};
@@ -54,10 +52,8 @@ static Tensor argsort(const Tensor& input, int64_t dim, bool descending) {
   check_ordered("sort", input);
   dim = wrap_dim(dim, input.dim());
   Tensor indices = empty_like(input, DType::Int64);
-  if (!input.device().is_meta()) {
-    View i = indices.view();
-    backend(input.device()).sort->sort(nullptr, &i, input.view(), static_cast<int>(dim), descending);
-  }
+  View i = indices.view();
+  backend(input.device()).sort->sort(nullptr, &i, input.view(), static_cast<int>(dim), descending);
   return indices;
 }
 static Tensor argsort_stable(const Tensor& input, bool, int64_t dim, bool descending) {
@@ -75,7 +71,7 @@ Pair topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted
   Ints sizes(input.sizes());
   if (input.dim()) sizes[dim] = k;
   Tensor values = empty(sizes, input.dtype(), input.device()), indices = empty(sizes, DType::Int64, input.device());
-  if (!input.device().is_meta() && values.numel())
+  if (values.numel())
     backend(input.device())
         .sort->topk(values.view(), indices.view(), input.view(), k, static_cast<int>(dim), largest, sorted);
   Tensor y = record<TopkBackward>(
@@ -89,16 +85,18 @@ static std::tuple<Tensor, Tensor, Tensor> unique_flat(const Tensor& input, bool 
                                                       bool consecutive) {
   CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented,
         "\"unique\" not implemented for '", info(input.dtype()).legacy, "'");
-  CHECK(!input.device().is_meta(), NotImplemented,
+  CHECK(input.has_values(), NotImplemented,
         "unique: how many elements are distinct depends on values, which a meta tensor has not");
   NoGrad raw;
+  const Ints none{0};
   int64_t n = input.numel();
-  Tensor x = contiguous(input), values = empty({n}, input.dtype()), back, number;
-  back = inverse ? empty(input.sizes(), DType::Int64) : empty({0}, DType::Int64);
-  number = empty({counts ? n : 0}, DType::Int64);
-  View in = {x.data(), &n, values.strides().data(), 1, x.dtype()}, b = back.view(), c = number.view();
-  int64_t groups =
-      n ? g_cpu->sort->unique(values.view(), inverse ? &b : nullptr, counts ? &c : nullptr, in, consecutive) : 0;
+  Tensor x = contiguous(input), values = empty({n}, input.dtype(), x.device()), back, number;
+  back = empty(inverse ? input.sizes() : IntSpan(none), DType::Int64, x.device());
+  number = empty({counts ? n : 0}, DType::Int64, x.device());
+  View in = {x.memory(), &n, values.strides().data(), 1, x.dtype()}, b = back.view(), c = number.view();
+  int64_t groups = n ? backend(values.device())
+                           .sort->unique(values.view(), inverse ? &b : nullptr, counts ? &c : nullptr, in, consecutive)
+                     : 0;
   auto shortened = [&](const Tensor& t) { return t.numel() == groups ? t : clone(narrow(t, 0, 0, groups)); };
   return {shortened(values), back, counts ? shortened(number) : number};
 }
@@ -106,15 +104,17 @@ static std::tuple<Tensor, Tensor, Tensor> unique_rows(const Tensor& input, bool 
                                                       bool consecutive) {
   CHECK(!input.is_complex() && static_cast<int>(input.dtype()) < kComputeDTypes, NotImplemented,
         "\"unique_dim\" not implemented for '", info(input.dtype()).legacy, "'");
-  CHECK(!input.device().is_meta(), NotImplemented,
+  CHECK(input.has_values(), NotImplemented,
         "unique_dim: how many slices are distinct depends on values, which a meta tensor has not");
   NoGrad raw;
   int64_t n = input.size(0);
-  Tensor x = contiguous(input), first = empty({n}, DType::Int64);
-  Tensor back = empty({inverse ? n : 0}, DType::Int64), number = empty({counts ? n : 0}, DType::Int64);
+  Tensor x = contiguous(input), first = empty({n}, DType::Int64, x.device());
+  Tensor back = empty({inverse ? n : 0}, DType::Int64, x.device()),
+         number = empty({counts ? n : 0}, DType::Int64, x.device());
   View b = back.view(), c = number.view();
   int64_t groups =
-      n ? g_cpu->sort->unique_rows(first.view(), inverse ? &b : nullptr, counts ? &c : nullptr, x.view(), consecutive)
+      n ? backend(first.device())
+              .sort->unique_rows(first.view(), inverse ? &b : nullptr, counts ? &c : nullptr, x.view(), consecutive)
         : 0;
   auto shortened = [&](const Tensor& t) { return t.numel() == groups ? t : clone(narrow(t, 0, 0, groups)); };
   return {shortened(first), back, counts ? shortened(number) : number};
@@ -142,7 +142,7 @@ static Tensor searchsorted(const Tensor& sorted_sequence, const Value& input, bo
         "we got boundaries tensor dim(",
         s.dim(), ")");
   NoGrad raw;
-  Tensor v = input.is_tensor() ? input.tensor : full({}, input.number, input.number.dtype(DType::Float64));
+  Tensor v = input.is_tensor() ? input.tensor : full({}, input.number, input.number.dtype(DType::Float64), s.device());
   CHECK(v.device() == s.device(), Runtime,
         "torch.searchsorted(): boundaries and input value tensors should have same device type, but got boundaries "
         "tensor "
@@ -177,10 +177,11 @@ static Tensor searchsorted(const Tensor& sorted_sequence, const Value& input, bo
   Tensor rows = contiguous(cast(s, common)), values = contiguous(cast(v, common)),
          order = sorter.defined() ? contiguous(sorter) : Tensor();
   Tensor y = empty(v.sizes(), out_int32 ? DType::Int32 : DType::Int64, v.device());
-  if (!y.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     View o = order.defined() ? order.view() : View{};
-    g_cpu->sort->searchsorted(y.view(), rows.view(), values.view(), order.defined() ? &o : nullptr,
-                              right || (side && *side == "right"));
+    backend(y.device())
+        .sort->searchsorted(y.view(), rows.view(), values.view(), order.defined() ? &o : nullptr,
+                            right || (side && *side == "right"));
   }
   return y;
 }
@@ -206,7 +207,7 @@ static Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const 
         "] is not finite");
   CHECK(low < high, Runtime, "torch.histc: max must be larger than min");
   Tensor y = zeros({bins}, input.dtype(), input.device());
-  if (!y.device().is_meta()) g_cpu->reduce->histogram(y.view(), x.view(), nullptr, low, high);
+  backend(y.device()).reduce->histogram(y.view(), x.view(), nullptr, low, high);
   return y;
 }
 
@@ -231,13 +232,13 @@ static Tensor bincount(const Tensor& input, const OptTensor& weights, int64_t mi
   int64_t bins = std::max(checked_add(item(amax(input)).to_int(), 1), minlength);
   Tensor x = cast(input, DType::Int64);
   if (!weights.defined()) {
-    Tensor y = zeros({bins}, DType::Int64);
-    g_cpu->reduce->bincount(y.view(), x.view(), nullptr);
+    Tensor y = zeros({bins}, DType::Int64, x.device());
+    backend(y.device()).reduce->bincount(y.view(), x.view(), nullptr);
     return y;
   }
-  Tensor w = cast(weights, DType::Float64), y = zeros({bins}, DType::Float64);
+  Tensor w = cast(weights, DType::Float64), y = zeros({bins}, DType::Float64, x.device());
   View view = w.view();
-  g_cpu->reduce->bincount(y.view(), x.view(), &view);
+  backend(y.device()).reduce->bincount(y.view(), x.view(), &view);
   y = record<BincountBackward>(y, {w}, [&](auto& n) { n.self = save(x); });
   return weights.dtype() == DType::Float32 ? cast(y, DType::Float32) : y;
 }

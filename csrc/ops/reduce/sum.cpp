@@ -46,7 +46,7 @@ Tensor spread(const Tensor& dy, IntSpan kept, IntSpan sizes) {
 
 Tensor reduce_raw(Reduce op, const Tensor& input, const Reduced& r, DType dtype, double p) {
   Tensor y = empty(r.result, dtype, input.device());
-  if (!input.device().is_meta()) backend(input.device()).reduce->reduce(op, r.of(y), input.view(), p);
+  backend(input.device()).reduce->reduce(op, r.of(y), input.view(), p);
   return y;
 }
 
@@ -137,7 +137,7 @@ struct ProdBackward : Node {
     Tensor y = result.unpack(*this), x = cast(self.unpack(*this), y.dtype());
     if (x.dim() == 0) return {dy[0]};
     Tensor g = spread(dy[0], led(dy[0], kept), led(dy[0], x.sizes()));
-    bool zeros_in_x = !x.device().is_meta() && !item(rl::ops::all(x)).to_bool();
+    bool zeros_in_x = x.has_values() && !item(rl::ops::all(x)).to_bool();
     if (!zeros_in_x) return {mul(g, conj(div(spread(y, kept, x.sizes()), x)))};
     // Two zeros among the factors: each product of others has one, whatever else stands there.
     if (all && !grad_enabled() && item(sum(eq(x, 0))).to_int() > 1)

@@ -15,8 +15,7 @@ static void check_var(const Tensor& input) {
   CHECK(is_differentiable(input.dtype()), Runtime, "std and var only support floating point and complex dtypes");
 }
 static void warn_degrees_of_freedom(const char* name, const Tensor& input, const Reduced& r, double correction) {
-  if (input.device().is_meta() || static_cast<double>(r.count) > correction || r.count == 0 || input.numel() == 0)
-    return;
+  if (!input.has_values() || static_cast<double>(r.count) > correction || r.count == 0 || input.numel() == 0) return;
   std::string message = text(name,
                              "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
                              "factor (input numel divided by output numel).");
@@ -78,10 +77,8 @@ template <class N> static Pair var_raw(const char* name, const Tensor& input, co
   warn_degrees_of_freedom(name, input, r, correction);
   Tensor y = empty(r.result, input.dtype(), input.device()), m;
   if (with_mean) m = empty(r.result, input.dtype(), input.device());
-  if (!input.device().is_meta()) {
-    View v = r.of(y), e = with_mean ? r.of(m) : v;
-    backend(input.device()).reduce->variance(&v, with_mean ? &e : nullptr, input.view(), correction, root);
-  }
+  View v = r.of(y), e = with_mean ? r.of(m) : v;
+  backend(input.device()).reduce->variance(&v, with_mean ? &e : nullptr, input.view(), correction, root);
   auto fill = [&](auto& n) {
     n.self = save(input), n.dim = r.dims, n.kept = r.kept, n.correction = correction, n.count = r.count;
     if (root) n.result = save_output(n, y);

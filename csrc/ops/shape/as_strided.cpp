@@ -124,10 +124,10 @@ static void add_rows(int64_t rows, Strided& base, Strided& view, int64_t distanc
 }
 
 // How many elements of the input lie in each place of the buffer, at least 1.
-static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, DType dtype) {
+static Tensor sharers(const Buffer& b, IntSpan base_sizes, IntSpan base_strides, const Tensor& like) {
   NoGrad raw;
-  Tensor count = zeros({b.size}, dtype);
-  add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), dtype));
+  Tensor count = zeros({b.size}, like.dtype(), like.device());
+  add_at(count, base_sizes, base_strides, b.base_at, full(base_sizes, Scalar(1), like.dtype(), like.device()));
   return add(count, eq(count, Scalar(0)), Scalar(1));
 }
 
@@ -147,7 +147,7 @@ struct EmbedBackward : Node {
       copy_(as_strided(flat, base.sizes, base.strides, b.base_at), dy[0], false);
     } else {
       flat = embed(dy[0], Ints{b.size}, Ints{1}, base.sizes, base.strides, b.base_at);
-      flat = div(flat, sharers(b, base.sizes, base.strides, flat.dtype()));
+      flat = div(flat, sharers(b, base.sizes, base.strides, flat));
     }
     return {as_strided(flat, view.sizes, view.strides, b.view_at)};
   }
@@ -161,13 +161,11 @@ Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan
   }
   Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
   Tensor flat = zeros({b.size}, dy.dtype(), dy.device());
-  if (!dy.device().is_meta()) {
-    add_at(flat, sizes, strides, b.view_at, dy);
-    if (!distinct_places(base_sizes, base_strides)) {
-      // Several elements of the input share a place: each gets its part of what arrived there.
-      NoGrad raw;
-      flat = div(flat, sharers(b, base_sizes, base_strides, dy.dtype()));
-    }
+  add_at(flat, sizes, strides, b.view_at, dy);
+  if (!distinct_places(base_sizes, base_strides)) {
+    // Several elements of the input share a place: each gets its part of what arrived there.
+    NoGrad raw;
+    flat = div(flat, sharers(b, base_sizes, base_strides, flat));
   }
   Tensor whole = alias(flat, base_sizes, base_strides, b.base_at);
   if (b.size != checked_extent(base_sizes, base_strides) || !distinct_places(base_sizes, base_strides)) {

@@ -107,11 +107,11 @@ Tensor cat(Span<Tensor> tensors, int64_t dim) {
   } else {
     y = empty(sizes, dtype, lead->device());
   }
-  if (!y.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     SmallVector<View, 8> views;
     for (int64_t i = 0; i < tensors.size(); ++i)
       if (parts[i] > 0) views.push_back(tensors[i].view());
-    g_cpu->copy->cat(y.view(), views.data(), views.size(), static_cast<int>(d));
+    backend(y.device()).copy->cat(y.view(), views.data(), views.size(), static_cast<int>(d));
   }
   return record<CatBackward>(y, Inputs(tensors), [&](auto& n) {
     n.dim = d;
@@ -144,7 +144,7 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
   Ints sizes(tensors[0].sizes());
   sizes.insert(d, tensors.size());
   Tensor y = empty(sizes, types.get(), tensors[0].device());
-  if (!y.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     Ints part(sizes);
     part[d] = 1;
     SmallVector<Ints, 8> strides;
@@ -157,8 +157,8 @@ Tensor stack(Span<Tensor> tensors, int64_t dim) {
     }
     for (int64_t i = 0; i < tensors.size(); ++i)
       views.push_back(
-          {tensors[i].data(), part.data(), strides[i].data(), static_cast<int32_t>(part.size()), tensors[i].dtype()});
-    g_cpu->copy->cat(y.view(), views.data(), views.size(), static_cast<int>(d));
+          {tensors[i].memory(), part.data(), strides[i].data(), static_cast<int32_t>(part.size()), tensors[i].dtype()});
+    backend(y.device()).copy->cat(y.view(), views.data(), views.size(), static_cast<int>(d));
   }
   return record<StackBackward>(y, Inputs(tensors), [&](auto& n) { n.dim = d; });
 }
@@ -294,9 +294,8 @@ static Tensors tensor_split_tensor(const Tensor& input, const Tensor& at, int64_
         "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got "
         "a tensor with ",
         at.dim(), " dims");
-  CHECK(!at.device().is_meta(), Runtime,
-        "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on meta");
-  Tensor flat = contiguous(at);
+  CHECK(at.has_values(), Runtime, "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on meta");
+  Tensor flat = to_host(contiguous(at));
   if (at.dim() == 0) return tensor_split(input, *flat.data<int64_t>(), dim);
   return tensor_split_at(input, Ints(IntSpan(flat.data<int64_t>(), flat.numel())), dim);
 }

@@ -137,7 +137,7 @@ static Tensor triangle(const char* op, const Tensor& input, int64_t diagonal, bo
     check_no_internal_overlap(Tensor::borrow(t_destination.wanted));
   Tensor y = take_destination(input.sizes(), input.dtype(), will_record({input}));
   if (!y.defined()) y = empty(input.sizes(), input.dtype(), input.device());
-  if (!y.device().is_meta() && y.numel()) g_cpu->copy->triangle(y.view(), input.view(), diagonal, upper);
+  if (y.numel()) backend(y.device()).copy->triangle(y.view(), input.view(), diagonal, upper);
   return y;
 }
 Tensor tril(const Tensor& input, int64_t diagonal) {

@@ -39,7 +39,7 @@ struct FlipBackward : Node {
 Tensor flip(const Tensor& input, IntSpan dims) {
   uint64_t bits = dim_bits("flip", dims, input.dim());
   Tensor y = empty_like(input);
-  if (!y.device().is_meta() && y.numel()) {
+  if (y.numel()) {
     // Read backwards: from the last element, with a negative stride.
     Ints strides(input.strides());
     int64_t start = 0;
@@ -51,7 +51,7 @@ Tensor flip(const Tensor& input, IntSpan dims) {
     View in = input.view();
     in.data = static_cast<char*>(in.data) + start * input.item_size();
     in.strides = strides.data();
-    g_cpu->copy->copy(y.view(), in);
+    backend(y.device()).copy->copy(y.view(), in);
   }
   return record<FlipBackward>(y, {input}, [&](auto& n) { n.dims = Ints(dims); });
 }
@@ -100,7 +100,6 @@ static Tensor roll_along(const Tensor& input, int64_t shift, int64_t d) {
   int64_t n = input.sizes()[d];
   shift = (shift % n + n) % n;
   Tensor y = empty(input.sizes(), input.dtype(), input.device());
-  if (y.device().is_meta()) return y;
   auto move = [&](int64_t to, int64_t from, int64_t length) {
     if (length == 0) return;
     Ints sizes(input.sizes());
@@ -109,7 +108,7 @@ static Tensor roll_along(const Tensor& input, int64_t shift, int64_t d) {
     out.sizes = in.sizes = sizes.data();
     out.data = static_cast<char*>(out.data) + to * y.strides()[d] * y.item_size();
     in.data = static_cast<char*>(in.data) + from * input.strides()[d] * y.item_size();
-    g_cpu->copy->copy(out, in);
+    backend(y.device()).copy->copy(out, in);
   };
   move(0, n - shift, shift);
   move(shift, 0, n - shift);

@@ -45,8 +45,7 @@ Tensor constant_pad(const Tensor& input, const Ints& pad, const Scalar& value) {
     source += from[d] * input.strides()[d];
     target += to[d] * y.strides()[d];
   }
-  if (any && !y.device().is_meta())
-    copy_into(alias(y, length, y.strides(), target), alias(input, length, input.strides(), source));
+  if (any) copy_into(alias(y, length, y.strides(), target), alias(input, length, input.strides(), source));
   return record<ConstantPadNdBackward>(y, {input}, [&](auto& node) { node.pad = pad; });
 }
 
@@ -155,13 +154,13 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
   if (crops) {
     Tensor y = input;
     for (int64_t i = 0; i < n; ++i)
-      if (places[i].defined()) y = index_select(y, ndim - 1 - i, places[i]);
+      if (places[i].defined()) y = index_select(y, ndim - 1 - i, to_device(places[i], y.device()));
     return y;
   }
   // Channels last: the frame stands around whole pixels.
   const bool last = n <= ndim - 2 && kind != Frame::Circular && channels_last(input);
   Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last);
-  if (last && y.numel() && !y.device().is_meta()) {
+  if (last && y.numel()) {
     NoGrad raw;
     const int64_t* pixels[kMaxDims] = {lists[0]};
     for (int64_t d = 2; d < ndim; ++d) pixels[d - 1] = lists[d];
@@ -178,13 +177,14 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
           for (int64_t c = 0; c < channels; ++c) p[i * channels + c] = places[i] * channels + c;
         pixels[ndim - 2] = p;
       }
-      g_cpu->copy->spread(to.view(), from.view(), pixels, pad[0] * channels, input.sizes()[ndim - 1] * channels);
+      backend(to.device())
+          .copy->spread(to.view(), from.view(), pixels, pad[0] * channels, input.sizes()[ndim - 1] * channels);
     } else {
-      g_cpu->copy->spread(to.view(), from.view(), pixels, 0, channels);
+      backend(to.device()).copy->spread(to.view(), from.view(), pixels, 0, channels);
     }
-  } else if (y.numel() && !y.device().is_meta()) {
+  } else if (y.numel()) {
     NoGrad raw;
-    g_cpu->copy->spread(y.view(), contiguous(input).view(), lists, pad[0], input.sizes()[ndim - 1]);
+    backend(y.device()).copy->spread(y.view(), contiguous(input).view(), lists, pad[0], input.sizes()[ndim - 1]);
   }
   return record<ExtendBackward>(y, {input}, [&](auto& node) { node.pad = pad, node.frame = frame; });
 }
@@ -193,7 +193,6 @@ static Tensor extend_grad(const Tensor& dy, const Ints& pad, int64_t frame) {
   Tensor dx = dy;
   {
     NoGrad raw;
-    bool meta = dy.device().is_meta();
     // The first framed dimension first; after each, its frame is gone.
     for (int64_t i = n - 1; i >= 0; --i) {
       int64_t d = ndim - 1 - i, before = pad[2 * i], after = pad[2 * i + 1], length = dx.sizes()[d] - before - after;
@@ -201,7 +200,7 @@ static Tensor extend_grad(const Tensor& dy, const Ints& pad, int64_t frame) {
       Tensor kept = clone(part(dx, d, before, length), MemoryFormat::Contiguous);
       auto [left, right] = edges(static_cast<Frame>(frame), before, length, after);
       for (const Edge& e : {left, right}) {
-        if (e.count == 0 || meta) continue;
+        if (e.count == 0) continue;
         // `from` counts from the start of the frame; mirrored values are read backwards.
         if (e.step == 0) {
           add_into(part(kept, d, e.from - before, 1), sum(part(dx, d, e.to, e.count), Ints{d}, true));

@@ -39,11 +39,12 @@ void check_repeats(const Tensor& repeats) {
   CHECK(repeats.dtype() == DType::Int64 || repeats.dtype() == DType::Int32, NotImplemented,
         "\"repeat_interleave_cpu\" not implemented for '", info(repeats.dtype()).legacy,
         "': repeats has to be a Long or Int tensor");
-  CHECK(!repeats.device().is_meta(), NotImplemented,
+  CHECK(repeats.has_values(), NotImplemented,
         "repeat_interleave: the size depends on the values of repeats, which a meta tensor has not");
 }
 
-int64_t sum_of(const Tensor& repeats) {
+int64_t sum_of(const Tensor& given) {
+  const Tensor repeats = to_host(given);
   int64_t sum = 0;
   for (int64_t i = 0; i < repeats.numel(); ++i) {
     int64_t at = i * (repeats.dim() ? repeats.strides()[0] : 1);
@@ -62,8 +63,8 @@ static Tensor repeat_indices(const Tensor& repeats, std::optional<int64_t> outpu
   check_repeats(repeats);
   int64_t total = output_size ? *output_size : sum_of(repeats);
   CHECK(total >= 0, Runtime, "repeat_interleave: output_size can not be negative, got ", total);
-  Tensor y = empty({total}, DType::Int64);
-  g_cpu->index->repeat_indices(y.view(), repeats.view());
+  Tensor y = empty({total}, DType::Int64, repeats.device());
+  backend(y.device()).index->repeat_indices(y.view(), repeats.view());
   return y.dtype() == repeats.dtype() ? y : cast(y, repeats.dtype());
 }
 static Tensor repeat_interleave_tensor(const Tensor& input, const Tensor& repeats, std::optional<int64_t> dim,

@@ -212,7 +212,7 @@ Tensor sum_to(const Tensor& input, IntSpan sizes) {
     kept[shift + i] = sizes[i];
   }
   Tensor y = empty(kept, input.dtype(), input.device());
-  if (!input.device().is_meta()) g_cpu->reduce->reduce(Reduce::Sum, y.view(), input.view(), 0);
+  backend(y.device()).reduce->reduce(Reduce::Sum, y.view(), input.view(), 0);
   set_geometry(y.get(), sizes, contiguous_strides(sizes), 0);
   return record<SumToBackward>(y, {input}, [&](auto& n) { n.self_sym_sizes = Ints(input.sizes()); });
 }
