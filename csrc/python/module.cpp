@@ -51,7 +51,7 @@ static bool wrapper_has_nan(const Tensor& t) {
 
 bool has_nan(const Tensor& t) {
   bool found = false;
-  if (t.device().is_meta()) return false;
+  if (!t.has_values()) return false;
   if (dispatches(Py_TYPE(t.get()))) return wrapper_has_nan(t);
   visit_compute(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
