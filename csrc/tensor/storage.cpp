@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/allocator.h"
 #include "base/check.h"
 
 namespace rl {
@@ -13,8 +14,14 @@ namespace {
 
 Storage* g_listed = nullptr;
 
-char* allocate_on(Device device, int64_t bytes) {
+// The host's memory is not asked for by way of its table: a small op would feel it.
+inline char* allocate_on(Device device, int64_t bytes) {
+  if (device.is_cpu()) return static_cast<char*>(allocate(static_cast<size_t>(bytes)));
   return static_cast<char*>(backend(device).memory->allocate(device, bytes));
+}
+inline void release_on(Device device, void* memory, int64_t bytes) {
+  if (device.is_cpu()) return deallocate(memory, static_cast<size_t>(bytes));
+  backend(device).memory->release(device, memory, bytes);
 }
 
 constexpr size_t kMaxSpare = 256;
@@ -68,14 +75,14 @@ void delist(Storage* s) {
 Storage* Storage::first_listed() { return g_listed; }
 
 Storage* Storage::make(int64_t bytes, Device device) {
-  const MemoryKernels& memory = *backend(device).memory;
+  backend(device);  // names the device if there is none
   Storage* s = new (header()) Storage;
   s->version.owner = s;
   s->bytes = bytes;
   s->device = device;
   if (bytes) {
     try {
-      s->data = static_cast<char*>(memory.allocate(device, bytes));
+      s->data = allocate_on(device, bytes);
     } catch (const Error& e) {
       s->bytes = 0;
       s->unref();
@@ -142,7 +149,7 @@ void Storage::materialize() {
 void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_owner) {
   std::memcpy(to, data, static_cast<size_t>(bytes));
   if (release) release(this);
-  else if (data) backend(device).memory->release(device, data, bytes);
+  else if (data) release_on(device, data, bytes);
   data = to;
   release = new_release;
   owner = new_owner;
@@ -158,7 +165,7 @@ void Storage::resize(int64_t new_bytes) {
     fresh = allocate_on(device, new_bytes);
     if (bytes && fresh) backend(device).memory->within(device, fresh, data, std::min(bytes, new_bytes));
   }
-  if (data) backend(device).memory->release(device, data, bytes);
+  if (data) release_on(device, data, bytes);
   data = fresh;
   bytes = new_bytes;
 }
@@ -174,7 +181,7 @@ void Storage::destroy() {
   }
   materialize();
   if (release) release(this);
-  else if (data) backend(device).memory->release(device, data, bytes);
+  else if (data) release_on(device, data, bytes);
   data = nullptr;
   if (!holders) recycle();
 }
