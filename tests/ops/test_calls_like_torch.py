@@ -32,6 +32,7 @@ WORKS = [
     (lambda: [n for n in dir(rl.Tensor) if "." in n], []),
     (lambda: hasattr(rl, "copy"), False),
     (lambda: rl.abs(rl.tensor([3 + 4j]), out=rl.zeros(1, dtype=rl.complex64)).tolist(), [5]),
+    (lambda: rl.abs(rl.tensor([3 + 4j]), out=rl.zeros(1, dtype=rl.float64)).tolist(), [5]),
     (lambda: rl.bernoulli(rl.ones(3), out=rl.zeros(3, dtype=rl.int64)).tolist(), [1, 1, 1]),
     (lambda: rl.gradient(rl.tensor([0.0, rl.inf, 2.0]))[0].tolist(), [rl.inf, 1, -rl.inf]),
     (
@@ -58,6 +59,11 @@ def subclass_of_typed():
 RAISES = [
     (lambda: rl.take_along_dim(rl.arange(6), rl.tensor([10])), RuntimeError, "out of bounds"),
     (lambda: rl.take_along_dim(rl.arange(6), rl.tensor([-1])), RuntimeError, "out of bounds"),
+    (
+        lambda: rl.abs(rl.ones(2), out=rl.zeros(2, dtype=rl.complex64)),
+        RuntimeError,
+        "Expected out tensor to have dtype",
+    ),
     (lambda: rl.zeros(3).index_select(0, rl.tensor([5])), IndexError, "index out of range in self"),
     (lambda: rl.zeros(2, 5)[0, 7], IndexError, "index 7 is out of bounds for dimension 1 with size 5"),
     (lambda: rl.zeros(2, 3, 4)[..., 9], IndexError, "dimension 2 with size 4"),

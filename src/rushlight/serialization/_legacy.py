@@ -9,6 +9,7 @@ import sys
 import rushlight as rl
 from rushlight.serialization._allowed import SafeHooks, file_name, storage_types
 from rushlight.serialization._read import run_safely, storage_id
+from rushlight.serialization._source import Source
 from rushlight.serialization._storage import StorageType, bytes_of, tensor_of, tensor_over_storage, typed
 from rushlight.serialization._vm import Machine, UnpicklingError, globals_of, shown
 
@@ -16,22 +17,22 @@ PROTOCOL_VERSION = 1001
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 
 
-def load_stream(data, reader, name):
+# So many bytes are read first for the pickles of a stream; those of most files are shorter.
+_HEAD = 1 << 20
+
+
+def load_stream(source, reader):
     """(object, end) of: magic number, protocol, system, object, keys of storages, then each storage's count
     and bytes.
     """
-    system, start = _header(data, reader, name)
-    swap = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
-    # Tensors come before the memory they look at: find out first what is where.
-    outline = _Outline()
-    _, end = _OutlineMachine(outline, outline.persistent).run(data, start)
-    keys, pos = _safely(data, end, name)
+    name = source.name
+    data, start, swap, dtypes, keys, pos = _pickles(source, reader)
     places = {}
     for key in keys if isinstance(keys, list) else []:
         key = key.decode("ascii", "replace") if isinstance(key, bytes) else str(key)
-        if key not in outline.dtypes:
+        if key not in dtypes:
             raise UnpicklingError(f"{name} is damaged: it has a storage {shown(key)} that no tensor uses")
-        places[key], pos = _extent(data, pos, outline.dtypes[key], swap, name)
+        places[key], pos = _extent(source, pos, dtypes[key], swap)
     storages = {}
 
     def persistent(saved):
@@ -45,7 +46,7 @@ def load_stream(data, reader, name):
             if count * kind.dtype.itemsize != length:
                 raise UnpicklingError(f"{name} is damaged: storage {shown(key)} should have {count} elements")
             storages[key] = reader.make(
-                location, kind.dtype, length, lambda: _copy(data, first, length, kind, swap)
+                location, kind.dtype, length, lambda: _storage(source, first, length, kind, swap)
             )
         whole = storages[key]
         if view and view[0] is not None:
@@ -54,6 +55,29 @@ def load_stream(data, reader, name):
 
     result, _ = reader.unpickle(data, start, persistent)
     return result, pos
+
+
+def _pickles(source, reader):
+    """(bytes of the pickles, where the object begins, whether to swap bytes, types of storages, keys, end)"""
+    length = _HEAD
+    while True:
+        data = source.at(0, length)
+        try:
+            return _outlined(data, reader, source.name)
+        except Exception:
+            if length >= source.size:
+                raise
+        length *= 16  # the end of a pickle may lie further on
+
+
+def _outlined(data, reader, name):
+    system, start = _header(data, reader, name)
+    swap = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
+    # Tensors come before the memory they look at: find out first what is where.
+    outline = _Outline()
+    _, end = _OutlineMachine(outline, outline.persistent).run(data, start)
+    keys, pos = _safely(data, end, name)
+    return data, start, swap, outline.dtypes, keys, pos
 
 
 def _header(data, reader, name):
@@ -129,29 +153,26 @@ class _OutlineMachine(Machine):
         self.stack.append(_Nothing())
 
 
-def _extent(data, pos, dtype, swap, name):
+def _extent(source, pos, dtype, swap):
     """((first byte, length), end) of the storage at pos: a count, then its elements."""
-    (count,) = _unpack(">q" if swap else "<q", data, pos)
+    (count,) = _unpack(">q" if swap else "<q", source.at(pos, 8), 0)
     pos += 8
-    length = count * dtype.itemsize
-    if not 0 <= length <= len(data) - pos:
+    length, left = count * dtype.itemsize, source.size - pos
+    if not 0 <= length <= left:
         raise UnpicklingError(
-            f"{name} is truncated or damaged: a storage should have {length} bytes, {len(data) - pos} are left"
+            f"{source.name} is truncated or damaged: a storage should have {length} bytes, {left} are left"
         )
     return (pos, length), pos + length
 
 
-def _copy(data, first, length, kind, swap):
+def _storage(source, first, length, kind, swap):
     """A byte tensor with its own copy of a storage."""
     target = rl.empty(length, dtype=rl.uint8)
-    if length:
-        import numpy
-
-        source = numpy.frombuffer(data, numpy.uint8, length, first)
-        item = kind.dtype.itemsize // (2 if kind.dtype.is_complex else 1)
-        if swap and item > 1:
-            source = source.reshape(-1, item)[:, ::-1].reshape(-1)
-        target.numpy()[:] = source
+    source.fill(target, first)
+    item = kind.dtype.itemsize // (2 if kind.dtype.is_complex else 1)
+    if swap and item > 1:
+        rows = target.numpy().reshape(-1, item)
+        rows[:] = rows[:, ::-1].copy()
     return target
 
 
@@ -241,19 +262,19 @@ def _row(raw, pos, length, name):
 
 
 def _tar_storages(raw, reader, name):
-    storages = {}
+    storages, source = {}, Source(io.BytesIO(raw), name)
     count, pos = _count(raw, name)
     for _ in range(count):
         (key, location, kind), pos = _row(raw, pos, 3, name)
         if not isinstance(kind, StorageType) or type(location) is not str:
             raise UnpicklingError(f"{name} is damaged: {shown(kind)} is not a type of storage")
-        (first, length), pos = _extent(raw, pos, kind.dtype, sys.byteorder != "little", name)
+        (first, length), pos = _extent(source, pos, kind.dtype, sys.byteorder != "little")
         storages[key] = reader.make(
             location,
             kind.dtype,
             length,
-            lambda first=first, length=length, kind=kind: _copy(
-                raw, first, length, kind, sys.byteorder != "little"
+            lambda first=first, length=length, kind=kind: _storage(
+                source, first, length, kind, sys.byteorder != "little"
             ),
         )
     views, pos = _safely(raw, pos, name)

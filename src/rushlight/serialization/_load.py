@@ -11,6 +11,7 @@ from rushlight.serialization import _options
 from rushlight.serialization._allowed import file_name, known_names
 from rushlight.serialization._read import Reader, storage_id
 from rushlight.serialization._sniff import explain, is_zipfile
+from rushlight.serialization._source import Source
 from rushlight.serialization._vm import UnpicklingError, globals_of, shown
 from rushlight.serialization._zip import ZipReader
 
@@ -112,14 +113,14 @@ def _load_file(f, reader, name, use_mmap):
         )
     from rushlight.serialization import _legacy
 
-    data = f.read()
     if head[257:262] == b"ustar":
-        return _legacy.load_tar(data, reader, name)
-    if data[:1] != b"\x80":
-        said = explain(data[:65536], len(data))
+        return _legacy.load_tar(f.read(), reader, name)
+    source = Source(f, name)
+    if head[:1] != b"\x80":
+        said = explain(source.at(0, 65536), source.size)
         if said or reader.weights_only:
             raise UnpicklingError(f"{name} is not a checkpoint{': ' + said if said else ''}")
-    result, end = _legacy.load_stream(data, reader, name)
+    result, end = _legacy.load_stream(source, reader)
     f.seek(start + end)
     return result
 

@@ -11,6 +11,7 @@ import zlib
 import rushlight as rl
 from rushlight import _C
 from rushlight.serialization import _options
+from rushlight.serialization._source import is_plain_file
 from rushlight.serialization._vm import shown
 
 # What a compressed archive may grow to: this much, and so many times its size.
@@ -99,7 +100,7 @@ class ZipReader:
 
     def __init__(self, f, name):
         self.f, self.name = f, name
-        self.descriptor = f.fileno() if _is_plain_file(f) else None
+        self.descriptor = f.fileno() if is_plain_file(f) else None
         try:
             self.archive = zipfile.ZipFile(f)
             infos = self.archive.infolist()
@@ -244,8 +245,3 @@ class ZipReader:
         tensor = rl.empty(length, dtype=rl.uint8)
         self.read_into(entry, tensor)
         return tensor.numpy().tobytes()
-
-
-def _is_plain_file(f):
-    """Whether the positions in f are those of its descriptor (those of a GzipFile, which has one too, are not)."""
-    return type(f) is io.FileIO or (type(f) is io.BufferedReader and type(f.raw) is io.FileIO)
