@@ -2,6 +2,7 @@
 // documentation; nothing else in the project lists ops.
 #pragma once
 #include "python/arguments.h"
+#include "python/type_letters.h"
 
 namespace rl {
 
@@ -42,7 +43,8 @@ struct OverloadSpec {
   const char* const* type_names;
   int count;
   uint32_t flags;
-  const char* results;  // "values, indices" for a named tuple, else null
+  const char* results;                     // "values, indices" for a named tuple, else null
+  const char *param_types, *result_types;  // see type_letters.h
 };
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc);
@@ -86,10 +88,10 @@ struct Ops {
   template <class R, class... A> void def(const char* name, R (*fn)(A...), const char* signature, uint32_t flags = 0,
                                           const char* doc = "", const char* results = nullptr) {
     using C = detail::Caller<R, A...>;
-    define_op(
-        name,
-        {signature, reinterpret_cast<void (*)()>(fn), C::invoke, C::checks, C::names, sizeof...(A), flags, results},
-        doc);
+    define_op(name,
+              {signature, reinterpret_cast<void (*)()>(fn), C::invoke, C::checks, C::names, sizeof...(A), flags,
+               results, TypeLetters<A...>::kText, TypeLetters<std::remove_cvref_t<R>>::kText},
+              doc);
   }
   void alias(const char* alias, const char* name) { define_alias(alias, name); }
 };

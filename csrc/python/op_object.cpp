@@ -144,6 +144,17 @@ PyObject* op_overloads(PyObject* self, void*) {
     return Py_NewRef(list.p);
   });
 }
+// For each overload the types of its parameters and of its results, a letter each: see type_letters.h.
+PyObject* op_types(PyObject* self, void*) {
+  return guarded([&] {
+    Owned list(PyList_New(0));
+    for (const Overload& o : reinterpret_cast<OpObject*>(self)->def->overloads) {
+      Owned row(Py_BuildValue("(ss)", o.spec.param_types, o.spec.result_types));
+      PyList_Append(list.p, row.p);
+    }
+    return Py_NewRef(list.p);
+  });
+}
 // _bind(args, kwargs): the overload that a call means, its arguments with defaults, and out= (or None).
 PyObject* op_bind_call(PyObject* self, PyObject* given) {
   PyObject *args, *kwargs;
@@ -209,6 +220,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_overloads", op_overloads, nullptr, nullptr, nullptr},
+                           {"_types", op_types, nullptr, nullptr, nullptr},
                            {"_results", op_results, nullptr, nullptr, nullptr},
                            {"_op_name", op_full_name, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},

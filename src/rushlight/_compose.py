@@ -5,6 +5,8 @@ other forms, as a registration in C++ does; out="exact" takes no other type than
 that its results have no history by intent.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import os
@@ -14,6 +16,13 @@ import types
 from . import _C
 from ._C import Tensor
 from ._tensor import _modes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from collections.abc import Callable
+    from typing import Any, TypeVar, overload
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
 
 _composed: dict = {}
 # Namespaces whose functions PyTorch calls linalg_inv, in modules of their own; and what lives in torch.functional.
@@ -51,17 +60,34 @@ for _space in _JOINED:
     sys.modules[f"rushlight._C._{_space}"] = _Joined(f"rushlight._C._{_space}")
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def op(function: _F) -> _F: ...
+    @overload
+    def op(
+        *,
+        method: bool = ...,
+        inplace: bool = ...,
+        out: bool | str = ...,
+        name: str | None = ...,
+        alias: tuple[str, ...] = ...,
+        spread: bool = ...,
+        differentiable: bool = ...,
+    ) -> Callable[[_F], _F]: ...
+
+
 def op(
-    function=None,
+    function: Any = None,
     *,
-    method=False,
-    inplace=False,
-    out=False,
-    name=None,
-    alias=(),
-    spread=False,
-    differentiable=True,
-):
+    method: bool = False,
+    inplace: bool = False,
+    out: bool | str = False,
+    name: str | None = None,
+    alias: tuple[str, ...] = (),
+    spread: bool = False,
+    differentiable: bool = True,
+) -> Any:
     if function is None:
         return functools.partial(
             op,
@@ -132,7 +158,7 @@ def _spelled(name, names):
     return other if other in names and name not in names else name
 
 
-def _overridable(function, spread=False, out=False):
+def _overridable(function: _F, spread: bool = False, out: bool | str = False) -> _F:
     """Lets classes with __torch_function__ take over (subclasses of Tensor, and others), as for ops in C++.
 
     `spread`: f(x, [a, b]) counts as f(x, a, b), also for those who take over. `out`: as for `op`.
@@ -168,10 +194,10 @@ def _overridable(function, spread=False, out=False):
             return run(args, kwargs)
         return function(*args, **kwargs)
 
-    return wrapper
+    return wrapper  # type: ignore[return-value]
 
 
-def public(function):
+def public(function: _F) -> _F:
     """Decorator of functions of the package that live in a private module: classes and modes may take them over,
     and their address is the package's."""
     overridable = _overridable(function)
@@ -179,7 +205,7 @@ def public(function):
     return overridable
 
 
-def factory(function):
+def factory(function: _F) -> _F:
     """Decorator of functions that make tensors of other things: modes may take them over."""
 
     @functools.wraps(function)
@@ -189,7 +215,7 @@ def factory(function):
         return function(*args, **kwargs)
 
     wrapper.__module__ = "rushlight"
-    return wrapper
+    return wrapper  # type: ignore[return-value]
 
 
 def _own_spelling(function, kwargs):

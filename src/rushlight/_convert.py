@@ -1,34 +1,45 @@
 """From and to other things: as_tensor, asarray, DLPack, the old typed constructors, and questions about tensors."""
 
+from __future__ import annotations
+
 from . import _C
 from ._C import Tensor, device
 from ._compose import public
 from ._tensor import attach, method
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import TypeIs
+
+    from rushlight._C import dtype, layout, memory_format
+
+
 _ops = _C.ops
 
 
-def is_tensor(obj):
+def is_tensor(obj: object) -> TypeIs[Tensor]:
     """Whether it is a Tensor."""
     return isinstance(obj, Tensor)
 
 
-def is_storage(obj):
+def is_storage(obj: object) -> bool:
     """Whether it is a storage."""
     return isinstance(obj, _C.UntypedStorage)
 
 
-def is_floating_point(input):
+def is_floating_point(input: Tensor) -> bool:
     """Whether the elements are real floating point numbers."""
     return input.dtype.is_floating_point
 
 
-def is_complex(input):
+def is_complex(input: Tensor) -> bool:
     """Whether the elements are complex numbers."""
     return input.dtype.is_complex
 
 
-def is_nonzero(input):
+def is_nonzero(input: Tensor) -> bool:
     """Whether the one element is not zero."""
     if input.numel() != 1:
         raise RuntimeError(
@@ -39,12 +50,12 @@ def is_nonzero(input):
     return bool(input)
 
 
-def is_inference(input):
+def is_inference(input: Tensor) -> bool:
     """Whether it was made in inference mode."""
     return input.is_inference()
 
 
-def numel(input):
+def numel(input: Tensor) -> int:
     """The number of elements."""
     if not isinstance(input, Tensor) and not hasattr(type(input), "__torch_function__"):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
@@ -55,24 +66,24 @@ for _f in (is_floating_point, is_complex, is_nonzero):
     method(_f)
 
 
-def is_signed(input):
+def is_signed(input: Tensor) -> bool:
     """Whether the type of the elements has negative numbers."""
     return input.dtype.is_signed
 
 
 method(is_signed)
-is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel = map(
+is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel = map(  # type: ignore[assignment]
     public, (is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel)
 )
 
 
 @public
-def is_distributed(input):
+def is_distributed(input: Tensor) -> bool:
     """False: no tensor is in several places."""
     return input.is_distributed()
 
 
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data: Any, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
     """A tensor of the data: the tensor itself, or one on the array's memory, where nothing must change."""
     if isinstance(data, Tensor):
         if dtype is None and device is None:
@@ -84,7 +95,14 @@ def as_tensor(data, dtype=None, device=None):
     return _ops["tensor"](data, dtype=dtype, device=device)
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(
+    obj: Any,
+    *,
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of any object; `copy` says whether it must, may or must not have memory of its own."""
     if isinstance(obj, Tensor):
         result = obj if requires_grad or not obj.requires_grad else obj.detach()
@@ -132,7 +150,9 @@ def _type_name(tensor):
     return tensor.type().removeprefix("torch.").removesuffix("Tensor")
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(
+    ext_tensor: Any, *, device: device | str | int | None = None, copy: bool | None = None
+) -> Tensor:
     """A tensor on the memory of an object with `__dlpack__`, or of a DLPack capsule."""
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:
@@ -140,7 +160,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
                 "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
             )
         return _ops["_from_dlpack"](ext_tensor)
-    wanted = {"max_version": (1, 0)}
+    wanted: dict[str, Any] = {"max_version": (1, 0)}
     if copy is not None:
         wanted["copy"] = copy
     if device is not None:
@@ -187,7 +207,12 @@ def __dlpack_device__(self):
 
 
 @method
-def cuda(self, device=None, non_blocking=False, memory_format=None):
+def cuda(
+    self,
+    device: device | str | int | None = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+) -> Tensor:
     """Fails: there is no GPU."""
     from .cuda import _NONE
 
@@ -214,13 +239,13 @@ method(_type)
 
 
 @method
-def type_as(self, other):
+def type_as(self, other: Tensor) -> Tensor:
     """The tensor in the element type of another."""
     return self.to(other.dtype)
 
 
 @method
-def get_device(self):
+def get_device(self) -> int:
     """The number of its GPU; -1 on the CPU."""
     return -1 if self.is_cpu else self.device.index or 0
 
@@ -229,7 +254,12 @@ get_device = public(get_device)
 
 
 @method
-def xpu(self, device=None, non_blocking=False, memory_format=None):
+def xpu(
+    self,
+    device: device | str | int | None = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+) -> Tensor:
     """Fails: there is no such device."""
     raise AssertionError(
         'Torch not compiled with XPU enabled\n  Tensors live on the CPU here: leave out ".xpu()"'
@@ -237,7 +267,12 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 @method
-def ipu(self, device=None, non_blocking=False, memory_format=None):
+def ipu(
+    self,
+    device: device | str | int | None = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+) -> Tensor:
     """Fails: there is no such device."""
     raise RuntimeError(
         'PyTorch is not linked with support for ipu devices\n  Tensors live on the CPU here: leave out ".ipu()"'
@@ -245,7 +280,12 @@ def ipu(self, device=None, non_blocking=False, memory_format=None):
 
 
 @method
-def mtia(self, device=None, non_blocking=False, memory_format=None):
+def mtia(
+    self,
+    device: device | str | int | None = None,
+    non_blocking: bool = False,
+    memory_format: memory_format | None = None,
+) -> Tensor:
     """Fails: there is no such device."""
     raise AssertionError(
         'Torch not compiled with MTIA enabled\n  Tensors live on the CPU here: leave out ".mtia()"'
@@ -253,7 +293,7 @@ def mtia(self, device=None, non_blocking=False, memory_format=None):
 
 
 @method
-def to_mkldnn(self, dtype=None):
+def to_mkldnn(self, dtype: dtype | None = None) -> Tensor:
     """A copy in the layout torch._mkldnn."""
     from ._mkldnn_layout import to_mkldnn
 
@@ -261,7 +301,7 @@ def to_mkldnn(self, dtype=None):
 
 
 @method
-def index(self, positions, dims):
+def index(self, positions: Any, dims: Any) -> Any:
     """Binds dimensions to objects of functorch.dim, which are not here."""
     raise NotImplementedError(
         "Tensor.index() needs the dimension objects of functorch.dim, which rushlight does not have: write x[i], x.select(dim, i) "
@@ -318,7 +358,7 @@ def resize_as_sparse_(self, the_template):
 
 
 @method
-def dequantize(self):
+def dequantize(self) -> Tensor:
     """The values as float32 numbers."""
     return self.to(_C.float32)
 
@@ -348,7 +388,7 @@ for _name, _doc in (
 
 
 @method
-def share_memory_(self):
+def share_memory_(self) -> Tensor:
     """Moves the tensor into memory that processes started from here share, in place."""
     from .multiprocessing.reductions import share_memory_
 
@@ -356,7 +396,7 @@ def share_memory_(self):
 
 
 @method
-def is_shared(self):
+def is_shared(self) -> bool:
     """Whether the memory is shared between processes."""
     from .multiprocessing.reductions import is_shared
 
@@ -364,19 +404,19 @@ def is_shared(self):
 
 
 @method
-def pin_memory(self, device=None):
+def pin_memory(self, device: device | str | int | None = None) -> Tensor:
     """The tensor itself: there is no GPU to copy to."""
     return self
 
 
 @method
-def is_pinned(self, device=None):
+def is_pinned(self, device: device | str | int | None = None) -> bool:
     """False: there is no GPU to copy to."""
     return False
 
 
 @method
-def is_set_to(self, tensor):
+def is_set_to(self, tensor: Tensor) -> bool:
     """Whether it has the storage, sizes and strides of another tensor."""
     return (
         self.untyped_storage() == tensor.untyped_storage()
@@ -387,13 +427,22 @@ def is_set_to(self, tensor):
 
 
 @method
-def new(self, *args, **kwargs):
+def new(self, *args: Any, **kwargs: Any) -> Tensor:
     """A tensor of this one's type: by sizes, from data, or empty."""
     return _legacy(self.dtype, args, kwargs)
 
 
 @method
-def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+def new_tensor(
+    self,
+    data: Any,
+    *,
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False,
+    layout: layout | None = None,
+    pin_memory: bool = False,
+) -> Tensor:
     """A tensor of data, with the element type and device of this one."""
     result = _ops["tensor"](data, dtype=dtype or self.dtype, device=device or self.device)
     return result.requires_grad_(requires_grad) if requires_grad else result
@@ -482,7 +531,7 @@ globals().update(_types)
 _tensor_classes = set(_types.values())
 
 
-def set_default_dtype(d):
+def set_default_dtype(d: dtype) -> None:
     """The type of new float tensors from now on."""
     if d in (_C.qint8, _C.quint8, _C.qint32, _C.quint4x2, _C.quint2x4) or (
         d.is_floating_point and d.itemsize == 1
@@ -493,7 +542,7 @@ def set_default_dtype(d):
     _ops["_set_default_dtype"](d)
 
 
-def set_default_tensor_type(t):
+def set_default_tensor_type(t: type[Tensor] | str) -> None:
     """The type of new float tensors from now on, given as a tensor class or its name."""
     import warnings
 
@@ -509,25 +558,25 @@ def set_default_tensor_type(t):
         t = _types[t.rsplit(".", 1)[-1]]
     if not hasattr(t, "dtype"):
         raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
-    _ops["_set_default_dtype"](t.dtype)
+    _ops["_set_default_dtype"](t.dtype)  # type: ignore[union-attr]
 
 
 chosen_device = None  # what set_default_device was given last
 
 
-def set_default_device(device):
+def set_default_device(device: device | str | int | None) -> None:
     """Where new tensors are made from now on: "cpu" or "meta" (None: the CPU)."""
     global chosen_device
     _ops["_set_default_device"](_C.device("cpu" if device is None else device))
     chosen_device = None if device is None else _C.device(device)
 
 
-def get_default_device():
+def get_default_device() -> device:
     """Where new tensors are made."""
     return _ops["_default_device"]()
 
 
-def typename(obj):
+def typename(obj: object) -> str:
     """The name of an object's type, with its module."""
     if isinstance(obj, Tensor):
         return obj.type()
@@ -542,7 +591,7 @@ _deterministic, _warn_only = False, False
 _fill = True  # torch.utils.deterministic.fill_uninitialized_memory
 
 
-def alert_not_deterministic(name):
+def alert_not_deterministic(name: str) -> None:
     """Refuses, or warns, where PyTorch's implementation of an op is not deterministic and that was asked for."""
     if not _deterministic:
         return
@@ -559,7 +608,7 @@ def alert_not_deterministic(name):
     )
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remembered; every kernel here is deterministic. What PyTorch refuses or warns of is refused or warned of."""
     global _deterministic, _warn_only
     if not isinstance(mode, bool):
@@ -577,7 +626,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     _ops["_set_fill_uninitialized"](mode and _fill)
 
 
-def set_fill_uninitialized_memory(on):
+def set_fill_uninitialized_memory(on: bool) -> None:
     """Whether empty() and resize_() fill new memory while deterministic algorithms are asked for."""
     global _fill
     if not isinstance(on, bool):
@@ -586,17 +635,17 @@ def set_fill_uninitialized_memory(on):
     _ops["_set_fill_uninitialized"](_deterministic and on)
 
 
-def are_deterministic_algorithms_enabled():
+def are_deterministic_algorithms_enabled() -> bool:
     """Whether they were asked for; every kernel here is deterministic."""
     return _deterministic
 
 
-def is_deterministic_algorithms_warn_only_enabled():
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether warnings were asked for instead of errors."""
     return _warn_only
 
 
-def set_deterministic_debug_mode(debug_mode):
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """Remembers 'default', 'warn' or 'error' (0, 1, 2); every kernel here is deterministic."""
     global _deterministic, _warn_only
     if not isinstance(debug_mode, str | int):
@@ -610,33 +659,33 @@ def set_deterministic_debug_mode(debug_mode):
     _ops["_set_fill_uninitialized"](_deterministic and _fill)
 
 
-def get_deterministic_debug_mode():
+def get_deterministic_debug_mode() -> int:
     """0, 1 or 2, as it was set."""
     return (1 if _warn_only else 2) if _deterministic else 0
 
 
-def set_num_interop_threads(n):
+def set_num_interop_threads(n: int) -> None:
     """Accepted: there is one pool of threads."""
 
 
-def get_num_interop_threads():
+def get_num_interop_threads() -> int:
     """1: there is one pool of threads."""
     return 1
 
 
-def set_flush_denormal(mode):
+def set_flush_denormal(mode: bool) -> bool:
     """False: small numbers are kept."""
     return False
 
 
-def set_warn_always(b):
+def set_warn_always(b: bool) -> None:
     """Whether warnings that are given once are given again; Python's own filters come after that."""
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _ops["_set_warn_always"](b)
 
 
-def is_warn_always_enabled():
+def is_warn_always_enabled() -> bool:
     """Whether warnings that are given once are given again."""
     return _ops["_warn_always"]()
 

@@ -1,12 +1,17 @@
 """no_grad, enable_grad, set_grad_enabled, inference_mode: contexts, and decorators of functions and generators."""
 
+from __future__ import annotations
+
 import functools
 
 from . import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, Self, TypeVar, overload
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
 
 _set = _C.ops["_set_grad_enabled"]
 _set_inference = _C.ops["_set_inference"]
@@ -15,10 +20,10 @@ _set_inference = _C.ops["_set_inference"]
 class _Mode:
     """A context that can also wrap a function; each use is a fresh context."""
 
-    def clone(self):
+    def clone(self) -> Self:
         return type(self)()
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         import inspect
 
         if isinstance(function, type):
@@ -31,7 +36,7 @@ class _Mode:
                 FutureWarning,
                 stacklevel=2,
             )
-            function.__init__ = self(function.__init__)
+            function.__init__ = self(function.__init__)  # type: ignore[misc]
             return function
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
@@ -41,7 +46,7 @@ class _Mode:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
     def _wrap_generator(self, function):
         """The mode holds while the generator's own code runs, not while its user's does."""
@@ -74,78 +79,108 @@ class _Mode:
 class no_grad(_Mode):
     """Calls are not recorded: results do not ask for gradients."""
 
-    def __new__(cls, function: "Any" = None) -> "Any":  # a context, or the function wrapped
-        mode = object.__new__(cls)
-        return mode if function is None else mode(function)
+    if TYPE_CHECKING:
 
-    def __enter__(self):
+        @overload
+        def __new__(cls) -> Self: ...
+        @overload
+        def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+        def __new__(cls, function: Any = None) -> Any: ...
+
+    else:  # a context, or the function wrapped
+
+        def __new__(cls, function=None):
+            mode = object.__new__(cls)
+            return mode if function is None else mode(function)
+
+    def __enter__(self) -> None:
         self.before = _set(False)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _set(self.before)
 
 
 class enable_grad(_Mode):
     """Calls are recorded again, inside no_grad."""
 
-    def __new__(cls, function: "Any" = None) -> "Any":  # a context, or the function wrapped
-        mode = object.__new__(cls)
-        return mode if function is None else mode(function)
+    if TYPE_CHECKING:
 
-    def __enter__(self):
+        @overload
+        def __new__(cls) -> Self: ...
+        @overload
+        def __new__(cls, function: _F) -> _F: ...  # type: ignore[misc]
+        def __new__(cls, function: Any = None) -> Any: ...
+
+    else:  # a context, or the function wrapped
+
+        def __new__(cls, function=None):
+            mode = object.__new__(cls)
+            return mode if function is None else mode(function)
+
+    def __enter__(self) -> None:
         self.before = _set(True)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _set(self.before)
 
 
 class set_grad_enabled(_Mode):
     """Recording on or off, at once; as a context, until its end."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
         self.before = _set(self.mode)
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         _set(self.before)
         return super().__call__(function)
 
-    def clone(self):
+    def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _set(self.mode)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         _set(self.before)
 
 
 class inference_mode(_Mode):
     """No recording, and no bookkeeping of views and writes either."""
 
-    def __new__(cls, mode: "Any" = True) -> "Any":  # a context, or the function wrapped
-        made = object.__new__(cls)
-        if not isinstance(mode, bool):
-            made.mode = True
-            return made(mode)
-        return made
+    if TYPE_CHECKING:
 
-    def __init__(self, mode=True):
+        @overload
+        def __new__(cls, mode: bool = ...) -> Self: ...
+        @overload
+        def __new__(cls, mode: _F) -> _F: ...  # type: ignore[misc]
+        def __new__(cls, mode: Any = True) -> Any: ...
+
+    else:  # a context, or the function wrapped
+
+        def __new__(cls, mode=True):
+            made = object.__new__(cls)
+            if not isinstance(mode, bool):
+                made.mode = True
+                return made(mode)
+            return made
+
+    def __init__(self, mode: bool = True) -> None:
         self.mode = mode if isinstance(mode, bool) else True
 
-    def clone(self):
+    def clone(self) -> inference_mode:
         return inference_mode(self.mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = (
             _set(not self.mode if self.mode else _C.ops["is_grad_enabled"]()),
             _set_inference(self.mode),
         )
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         grad, inference = self.before
         _set(grad)
         _set_inference(inference)

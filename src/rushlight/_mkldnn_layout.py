@@ -125,7 +125,7 @@ class MkldnnTensor(Tensor):
         """The numbers as a plain tensor, copied."""
         return self._values.clone() if dtype is None else self._values.to(dtype, copy=True)
 
-    _to_dense = to_dense
+    _to_dense = to_dense  # type: ignore[assignment]
 
     def to_mkldnn(self, dtype=None):
         """The tensor itself, which has that layout, or one of another type."""

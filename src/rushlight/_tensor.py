@@ -1,10 +1,21 @@
 """What Tensor can do beside the ops: backward, hooks, conversions, copies, pickling."""
 
+from __future__ import annotations
+
 import functools
 from collections import OrderedDict
 
 from . import _C
 from ._C import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from rushlight._C import memory_format
+    from rushlight.utils.hooks import RemovableHandle
+
 
 _ops = _C.ops
 # Methods that give the same values in another element type.
@@ -43,7 +54,13 @@ def attach(**attributes):
 
 
 @method
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(
+    self,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
     """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad."""
     from . import autograd
 
@@ -51,7 +68,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
 
 
 @method
-def register_hook(self, hook):
+def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces the gradient."""
     from .utils.hooks import RemovableHandle
 
@@ -67,7 +84,7 @@ def register_hook(self, hook):
 
 
 @method
-def register_post_accumulate_grad_hook(self, hook):
+def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Calls hook(tensor) after a gradient has been added to .grad of this leaf."""
     from .utils.hooks import RemovableHandle
 
@@ -85,7 +102,7 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 @method
-def storage(self):
+def storage(self) -> Any:
     """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
     from ._typed_storage import _warn_typed_storage_removal
 
@@ -94,7 +111,7 @@ def storage(self):
 
 
 @method
-def storage_type(self):
+def storage_type(self) -> Any:
     """The class of storage()."""
     from . import _typed_storage
 
@@ -102,7 +119,7 @@ def storage_type(self):
 
 
 @method
-def fill_diagonal_(self, fill_value, wrap=False):
+def fill_diagonal_(self, fill_value: complex, wrap: bool = False) -> Tensor:
     """Writes a number on the diagonal; with wrap, a tall matrix gets it again and again, a row apart."""
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -133,25 +150,25 @@ def _element_by_element(name, self, function, *others):
 
 
 @method
-def apply_(self, callable):
+def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
     """Replaces each element x by callable(x): slow, for the CPU only."""
     return _element_by_element("apply_", self, callable)
 
 
 @method
-def map_(self, tensor, callable):
+def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replaces each element x by callable(x, y), y from the other tensor."""
     return _element_by_element("map_", self, callable, tensor)
 
 
 @method
-def map2_(self, x, y, callable):
+def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replaces each element by callable(element, x, y)."""
     return _element_by_element("map2_", self, callable, x, y)
 
 
 @method
-def record_stream(self, stream):
+def record_stream(self, stream: Any) -> None:
     """Tells an accelerator's allocator of a use on another stream: there is none."""
 
 
@@ -285,7 +302,7 @@ def __reversed__(self):
 
 
 @method
-def dim_order(self, *, ambiguity_check=False):
+def dim_order(self, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
     """The dimensions from the farthest apart in memory to the nearest.
 
     `ambiguity_check` refuses tensors that have several such orders (True), or that have and are laid out in none or in
@@ -306,7 +323,7 @@ def dim_order(self, *, ambiguity_check=False):
 
 
 @method
-def is_distributed(self):
+def is_distributed(self) -> bool:
     """False: no tensor is in several places."""
     return False
 
@@ -328,7 +345,7 @@ def __complex__(self):
 
 
 @method
-def module_load(self, other, assign=False):
+def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
     """What takes the place of this parameter when load_state_dict loads `other`, if parameters are swapped."""
     if not isinstance(other, Tensor):
         raise TypeError(f"module_load(): argument 'other' must be Tensor, not {type(other).__name__}")
@@ -346,12 +363,12 @@ def _parameter_class():
 
 
 @_plain_method
-def _fix_weakref(self):
+def _fix_weakref(self) -> None:
     """A weak reference to a tensor that came back is right without this: a tensor and its object are one."""
 
 
 @_plain_method
-def _use_count(self):
+def _use_count(self) -> int:
     """Holders of the tensor inside the library: the object itself."""
     return 1
 
@@ -390,7 +407,7 @@ def _no_grad():
 
 
 @_plain_method
-def _has_memory(self):
+def _has_memory(self) -> bool:
     return self.numel() == 0 or self.untyped_storage().data_ptr() != 0
 
 
@@ -511,7 +528,7 @@ def __setstate__(self, state):
 
 
 @method
-def _clear_non_serializable_cached_data(self):
+def _clear_non_serializable_cached_data(self) -> None:
     """Drops what would stand in the way of a pickle: tensors here keep no such thing beside their state."""
 
 

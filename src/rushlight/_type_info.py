@@ -77,6 +77,14 @@ class finfo(_Info):
     For a complex dtype, those of its parts; without an argument, those of the default dtype.
     """
 
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+    dtype: str
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
     def _limits(self, type=None):
@@ -116,6 +124,10 @@ class finfo(_Info):
 class iinfo(_Info):
     """Limits of an integer dtype: bits, max, min."""
 
+    bits: int
+    max: int
+    min: int
+    dtype: str
     __slots__ = ("bits", "max", "min", "dtype")
 
     def _limits(self, type):

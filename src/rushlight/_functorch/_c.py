@@ -64,7 +64,7 @@ def _unwrap_batched(tensor: rl.Tensor, level: int) -> tuple[rl.Tensor, int | Non
 
 def maybe_get_level(tensor: rl.Tensor) -> int:
     """The level of vmap that a tensor belongs to, or -1."""
-    return tensor._level if type(tensor) is Batched else -1
+    return tensor._level if type(tensor) is Batched else -1  # type: ignore[attr-defined]
 
 
 def maybe_get_bdim(tensor: rl.Tensor) -> int:

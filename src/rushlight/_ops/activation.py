@@ -1,7 +1,14 @@
 """Activations composed of other ops."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Generator, Tensor
+
 
 _ops = _C.ops
 
@@ -28,24 +35,44 @@ def _rrelu_in_place(input, lower, upper, training, generator=None):
 
 
 @op
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+def rrelu(
+    input: Tensor,
+    lower: complex = 1.0 / 8,
+    upper: complex = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
     return _rrelu(input, lower, upper, training, generator)
 
 
 @op
-def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+def rrelu_(
+    input: Tensor,
+    lower: complex = 1.0 / 8,
+    upper: complex = 1.0 / 3,
+    training: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """rrelu in place."""
     return _rrelu_in_place(input, lower, upper, training, generator)
 
 
 @op(name="nn.functional.rrelu")
-def rrelu_functional(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+def rrelu_functional(
+    input: Tensor,
+    lower: complex = 1.0 / 8,
+    upper: complex = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
     """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
     return (_rrelu_in_place if inplace else _rrelu)(input, lower, upper, training)
 
 
 @op(name="nn.functional.rrelu_")
-def rrelu_functional_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
+def rrelu_functional_(
+    input: Tensor, lower: complex = 1.0 / 8, upper: complex = 1.0 / 3, training: bool = False
+) -> Tensor:
     """rrelu in place."""
     return _rrelu_in_place(input, lower, upper, training)

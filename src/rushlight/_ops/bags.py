@@ -1,7 +1,14 @@
 """Embedding bags and reductions of consecutive segments."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 _ops = _C.ops
 _MODES = ("sum", "mean", "max")
@@ -9,9 +16,9 @@ _MODES = ("sum", "mean", "max")
 
 @op
 def embedding_bag(
-    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
-    include_last_offset=False, padding_idx=None,
-):  # fmt: skip
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """(bags, bag of each index, sizes of bags, rows of the maxima); mode is 0 sum, 1 mean, 2 max."""
     from ..nn._functional.embedding import _bags
     from ..nn._functional.embedding import embedding_bag as f
@@ -57,9 +64,9 @@ def embedding_bag(
 
 @op(alias=("_embedding_bag_forward_only",))
 def _embedding_bag(
-    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
-    include_last_offset=False, padding_idx=-1,
-):  # fmt: skip
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int = -1,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """embedding_bag; padding_idx -1 is none."""
     return embedding_bag(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
@@ -85,7 +92,7 @@ def _rows_of_maxima(weight, indices, of_index, used, count):
 
 
 @op
-def embedding_renorm_(weight, indices, max_norm, norm_type):
+def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Scales down, in place, the rows in use whose norm exceeds max_norm."""
     from ..nn._functional.embedding import _renormalize
 

@@ -1,7 +1,14 @@
 """Batch norm in parts, between which processes exchange their statistics (torch.batch_norm_stats and what follows it)."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 _WIDE = {_C.float16: _C.float32, _C.bfloat16: _C.float32}
 
@@ -21,7 +28,7 @@ def _along_channels(statistic, input):
 
 
 @op
-def batch_norm_stats(input, eps):
+def batch_norm_stats(input: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Mean and inverse deviation of each channel."""
     x = _wide(input)
     mean = x.mean(_others(x))
@@ -29,7 +36,9 @@ def batch_norm_stats(input, eps):
 
 
 @op
-def batch_norm_elemt(input, weight, bias, mean, invstd, eps):
+def batch_norm_elemt(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, eps: float
+) -> Tensor:
     """The input normalised by given statistics, scaled and shifted."""
     y = (_wide(input) - _along_channels(mean, input)) * _along_channels(invstd, input)
     if weight is not None:
@@ -41,8 +50,15 @@ def batch_norm_elemt(input, weight, bias, mean, invstd, eps):
 
 @op
 def batch_norm_gather_stats_with_counts(
-    input, mean, invstd, running_mean, running_var, momentum, eps, counts
-):
+    input: Tensor,
+    mean: Tensor,
+    invstd: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+    counts: Tensor,
+) -> tuple[Tensor, Tensor]:
     """Statistics of the whole from those (parts, channels) of its parts; brings the running ones up to date.
 
     Args:
@@ -67,7 +83,16 @@ def _no_grad():
 
 
 @op
-def batch_norm_gather_stats(input, mean, invstd, running_mean, running_var, momentum, eps, count):
+def batch_norm_gather_stats(
+    input: Tensor,
+    mean: Tensor,
+    invstd: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+    count: int,
+) -> tuple[Tensor, Tensor]:
     """batch_norm_gather_stats_with_counts of parts that had `count` elements of a channel each."""
     counts = mean.new_full((mean.size(0),), count)
     return batch_norm_gather_stats_with_counts(
@@ -76,7 +101,16 @@ def batch_norm_gather_stats(input, mean, invstd, running_mean, running_var, mome
 
 
 @op
-def batch_norm_backward_reduce(grad_out, input, mean, invstd, weight, input_g, weight_g, bias_g):
+def batch_norm_backward_reduce(
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    invstd: Tensor,
+    weight: Tensor | None,
+    input_g: bool,
+    weight_g: bool,
+    bias_g: bool,
+) -> tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]:
     """(sum of dy, sum of dy * (x - mean), dweight, dbias) of each channel; None for what is not asked for."""
     dy = _wide(grad_out)
     sums = dy.sum(_others(dy))
@@ -91,7 +125,16 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd, weight, input_g, w
 
 
 @op
-def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+def batch_norm_backward_elemt(
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    invstd: Tensor,
+    weight: Tensor | None,
+    sum_dy: Tensor,
+    sum_dy_xmu: Tensor,
+    count: Tensor,
+) -> Tensor:
     """The gradient by the input, from sums over all parts; `count` has the parts' numbers of elements of a channel."""
     total = count.sum().to(sum_dy.dtype)
     x = _wide(input) - _along_channels(mean, input)

@@ -1,8 +1,16 @@
 """The *_copy forms: what the view would show, in memory of its own."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._C import Tensor
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 
 _VIEWS = (
     "alias",
@@ -31,7 +39,7 @@ def _own(x):
 
 
 def _define(name):
-    def copied(input, *args, **kwargs):
+    def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         f = _C.ops.get(name) or getattr(Tensor, name)
         result = f(input, *args, **kwargs)
         return tuple(map(_own, result)) if isinstance(result, tuple) else _own(result)
@@ -68,31 +76,33 @@ for _name in (
 
 
 @op(out=True)
-def _conj_copy(input):
+def _conj_copy(input: Tensor) -> Tensor:
     """The conjugate in memory of its own."""
     return _own(input.conj().resolve_conj())
 
 
 @op(out=True)
-def _neg_view_copy(input):
+def _neg_view_copy(input: Tensor) -> Tensor:
     """The negative in memory of its own."""
     return -input
 
 
 @op(out=True)
-def _reshape_alias_copy(input, size, stride):
+def _reshape_alias_copy(input: Tensor, size: int | Sequence[int], stride: int | Sequence[int]) -> Tensor:
     """A copy of the elements with these sizes and steps in memory."""
     return _own(input.as_strided(size, stride, input.storage_offset()))
 
 
 @op(method=True)
-def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
+def slice_inverse(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """The view with the geometry of `src`, of which input is a slice in the same memory."""
     return input.as_strided(src.shape, src.stride(), src.storage_offset())
 
 
 @op(method=True, out=True)
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of a range of a dimension."""
     if dim >= input.dim():
         raise RuntimeError(f"narrow_copy: expected dim to be less than {input.dim()}, got {dim}")
@@ -100,6 +110,8 @@ def narrow_copy(input, dim, start, length):
 
 
 @op(out=True)
-def slice_copy(input, dim=0, start=None, end=None, step=1):
+def slice_copy(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """A copy of every step-th index of a dimension."""
     return _own(input.movedim(dim, 0)[slice(start, end, step)].movedim(0, dim))

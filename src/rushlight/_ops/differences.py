@@ -1,5 +1,7 @@
 """Norms, distances, differences and integrals composed of other ops."""
 
+from __future__ import annotations
+
 from math import prod
 
 from .. import _C, _autocast
@@ -8,12 +10,25 @@ from .._compose import op
 from ._arguments import need_int, need_tensor, wrap
 from .shape import broadcast_shapes
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import dtype
+
+
 _ops = _C.ops
 _distances = _ops["_distances"]
 
 
 @op(method=True, out="exact")
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
+def norm(
+    input: Tensor,
+    p: complex | str | None = "fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    dtype: dtype | None = None,
+) -> Tensor:
     """The norm of the elements, p = "fro" being 2; "nuc" is the sum of a matrix's singular values."""
     if isinstance(p, str):
         if p == "nuc":
@@ -29,13 +44,13 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
 
 
 @op(method=True)
-def dist(input, other, p=2):
+def dist(input: Tensor, other: Tensor, p: complex = 2) -> Tensor:
     """The p-norm of input - other."""
     return _ops["linalg.vector_norm"](input - other, p)
 
 
 @op(method=True, inplace=True, out=True)
-def renorm(input, p, dim, maxnorm):
+def renorm(input: Tensor, p: complex, dim: int, maxnorm: complex) -> Tensor:
     """The slices along dim scaled down to a p-norm of at most maxnorm."""
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")
@@ -60,7 +75,9 @@ def _pair_norm(difference, p):
 
 @op()
 @_autocast.full
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
     """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
     need_tensor("cdist", "x1", x1)
     need_tensor("cdist", "x2", x2)
@@ -105,7 +122,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 
 
 @op(name="nn.functional.pdist")
-def pdist(input, p=2.0):
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances between all pairs of rows."""
     if input.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
@@ -120,11 +137,13 @@ def pdist(input, p=2.0):
     return _pair_norm(input.index_select(0, i) - input.index_select(0, j), float(p))
 
 
-op(pdist, name="pdist")
+op(name="pdist")(pdist)
 
 
 @op(method=True, out=True)
-def diff(input, n=1, dim=-1, prepend=None, append=None):
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """The n-th differences of neighbours along a dimension."""
     need_int("diff", "n", n)
     for name, x in (("prepend", prepend), ("append", append)):
@@ -191,7 +210,7 @@ def _areas(name, y, x, dx, dim):
 
 
 @op(alias=("trapz",))
-def trapezoid(y, x=None, *, dx=None, dim=-1):
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1) -> Tensor:
     """The integral of y along a dimension by the trapezoidal rule; the points are x, or dx apart."""
     need_tensor("trapezoid", "y", y)
     if x is not None:
@@ -217,7 +236,9 @@ def _result_dtype(y):
 
 
 @op()
-def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1
+) -> Tensor:
     """The integral of y from the first point to each other one, along a dimension."""
     need_tensor("cumulative_trapezoid", "y", y)
     if x is not None:
@@ -269,7 +290,13 @@ def _slope(input, at, dim, edge_order):
 
 
 @op
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
+def gradient(
+    input: Tensor,
+    *,
+    spacing: complex | Sequence[complex] | Sequence[Tensor] | None = 1,
+    dim: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> tuple[Tensor, ...]:
     """The slope of a sampled function along each dimension, by differences; `spacing` is a step or the places of samples."""
     need_tensor("gradient", "input", input)
     spacing = 1 if spacing is None else spacing
@@ -300,7 +327,9 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 
 
 @op(method=True, out=True)
-def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
+def hash_tensor(
+    input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
+) -> Tensor:
     """The exclusive or of the elements' 64-bit patterns, as uint64."""
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}, only mode 0 (xor) is supported")

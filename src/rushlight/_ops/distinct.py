@@ -1,10 +1,20 @@
 """Distinct elements, membership and histograms, composed of sorts and searches."""
 
+from __future__ import annotations
+
 import math
 
 from .. import _C
 from .._compose import op
 from ._arguments import need_int, type_name, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 _ops = _C.ops
 
@@ -15,13 +25,21 @@ def named(name, fields, values):
 
 
 @op(method=True)
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
     """The distinct elements (or slices along dim) in order; where each went and how many there are."""
     return _distinct(input, return_inverse, return_counts, dim, consecutive=False)
 
 
 @op(method=True)
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements (or slices along dim) without those equal to their predecessor."""
     return _distinct(input, return_inverse, return_counts, dim, consecutive=True)
 
@@ -37,19 +55,23 @@ def _all_results(input, return_inverse, return_counts, dim=None):
 
 
 @op
-def _unique2(input, sorted=True, return_inverse=False, return_counts=False):
+def _unique2(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """unique, always with three results."""
     return _all_results(input, return_inverse, return_counts)
 
 
 @op
-def _unique(input, sorted=True, return_inverse=False):
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
     """unique, always with two results."""
     return _all_results(input, return_inverse, False)[:2]
 
 
 @op
-def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
+def unique_dim(
+    input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
     """unique along a dimension, always with all three results."""
     return _all_results(input, True, True, dim)
 
@@ -88,8 +110,14 @@ def _distinct(input, return_inverse, return_counts, dim, consecutive):
 
 @op(out="exact")
 def isin(
-    elements=None, test_elements=None, *, assume_unique=False, invert=False, element=None, test_element=None
-):
+    elements: Tensor | complex | None = None,
+    test_elements: Tensor | complex | None = None,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    element: complex | None = None,
+    test_element: complex | None = None,
+) -> Tensor:
     """Whether each element is among the test elements."""
     elements = element if elements is None else elements  # numbers are named in the singular
     test_elements = test_element if test_elements is None else test_elements
@@ -100,7 +128,7 @@ def isin(
             elements, dtype=None if isinstance(elements, float) else test_elements.dtype
         )
     if not isinstance(test_elements, _C.Tensor):
-        found = elements.eq(test_elements)
+        found = elements.eq(test_elements)  # type: ignore[arg-type]
         return found.logical_not() if invert else found
     if elements.dtype.is_complex or test_elements.dtype.is_complex:
         raise RuntimeError(
@@ -120,7 +148,14 @@ def isin(
 
 
 @op(method=True, out="exact")
-def histogram(input, bins, *, range=None, weight=None, density=False):
+def histogram(
+    input: Tensor,
+    bins: Tensor | int,
+    *,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
     """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
@@ -148,7 +183,13 @@ def histogram(input, bins, *, range=None, weight=None, density=False):
 
 
 @op(method=True)
-def histogramdd(input, bins, range=None, weight=None, density=False):
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor],
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A histogram in N dimensions of points (..., N); bins are numbers or edges for each dimension."""
     if input.dim() < 2:
         raise RuntimeError(

@@ -1,8 +1,17 @@
 """What surrounds Fourier transforms: frequencies, shifts, short-time transforms."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
 from ._takes import takes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import device, dtype, layout
+
 
 _ops = _C.ops
 _warn_once = _ops["_warn_once"]
@@ -16,7 +25,16 @@ def _frequencies(n, d, indices, dtype, device, requires_grad):
 
 
 @op(name="fft.fftfreq", out=True)
-def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | str | int | None = None,
+    pin_memory: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of the n values of a transform, d being the distance of samples."""
 
     def indices(dtype, device):
@@ -27,7 +45,16 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, 
 
 
 @op(name="fft.rfftfreq", out=True)
-def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=False):
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: device | str | int | None = None,
+    pin_memory: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """The frequencies of the n // 2 + 1 values of a real transform."""
 
     def indices(dtype, device):
@@ -42,7 +69,7 @@ def _dims(x, dim):
 
 @op(name="fft.fftshift")
 @takes("input")
-def fftshift(input, dim=None):
+def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """Moves the zero frequency to the middle."""
     dims = _dims(input, dim)
     return input.roll([input.shape[d] // 2 for d in dims], dims)
@@ -50,7 +77,7 @@ def fftshift(input, dim=None):
 
 @op(name="fft.ifftshift")
 @takes("input")
-def ifftshift(input, dim=None):
+def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of fftshift."""
     dims = _dims(input, dim)
     return input.roll([(input.shape[d] + 1) // 2 for d in dims], dims)
@@ -74,18 +101,18 @@ def _padded_window(name, window, win_length, n_fft, dtype, device):
 @op(method=True)
 @takes("input")
 def stft(
-    input,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    pad_mode="reflect",
-    normalized=False,
-    onesided=None,
-    return_complex=None,
-    align_to_window=None,
-):
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
+) -> Tensor:
     """Fourier transforms of overlapping pieces: (..., frequencies, pieces)."""
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
@@ -140,17 +167,17 @@ def _pad_ends(x, pad, mode):
 @op(method=True)
 @takes("input")
 def istft(
-    input,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    normalized=False,
-    onesided=None,
-    length=None,
-    return_complex=False,
-):
+    input: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> Tensor:
     """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length

@@ -1,12 +1,18 @@
 """Lookups composed of gathers and scatters."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._C import Tensor
 from .._compose import op
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 @op(name="nn.functional.one_hot")
-def one_hot(tensor, num_classes=-1):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the place that each index names, 0 elsewhere, in a new last dimension."""
     if not isinstance(tensor, Tensor) or tensor.dtype != _C.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -28,7 +34,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 @op
-def vander(x, N=None, increasing=False):  # noqa: N803 (torch's name)
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (torch's name)
     """The powers of each element of a vector as the columns of a matrix, falling unless `increasing`."""
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -41,7 +47,9 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (torch's name)
 
 
 @op(name="_unsafe_masked_index")
-def _unsafe_masked_index(input, mask, indices, fill):
+def _unsafe_masked_index(
+    input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: complex
+) -> Tensor:
     """input[indices], and `fill` where the mask is false; indices there may be anything."""
     clipped = tuple(
         None if i is None else i.clamp(0, s - 1) for i, s in zip(indices, input.shape, strict=False)
@@ -53,7 +61,9 @@ def _unsafe_masked_index(input, mask, indices, fill):
 
 
 @op(name="_unsafe_masked_index_put_accumulate")
-def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+def _unsafe_masked_index_put_accumulate(
+    input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
+) -> Tensor:
     """Adds values at the indices where the mask is true."""
     if input.numel() == 0:
         return input.clone()

@@ -1,10 +1,20 @@
 """Linear algebra composed of decompositions."""
 
+from __future__ import annotations
+
 import math
 
 from .. import _C
 from .._compose import op
 from ._takes import takes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import dtype
+
 
 _ops = _C.ops
 Tensor = _C.Tensor
@@ -36,7 +46,14 @@ def _wrap(dim, ndim):
 
 @op(name="linalg.matrix_norm", out="exact")
 @takes("input")
-def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+def matrix_norm(
+    input: Tensor,
+    ord: float | str = "fro",
+    dim: int | Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+) -> Tensor:
     """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     _check_matrix("linalg.matrix_norm", input)
     _check_float("linalg.matrix_norm", input)
@@ -48,27 +65,30 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if dtype is not None:
         input = input.to(dtype)
-    if isinstance(ord, str):
-        if ord == "fro":
+    order: Any = ord
+    if isinstance(order, str):
+        if order == "fro":
             return _ops["linalg.vector_norm"](input, 2, (rows, cols), keepdim)
-        if ord != "nuc":
-            raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    elif isinstance(ord, complex):
+        if order != "nuc":
+            raise RuntimeError(f"linalg.matrix_norm: Order {order} not supported.")
+    elif isinstance(order, complex):
         raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
-    elif abs(ord) not in (1, 2, math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    if ord == "nuc" or abs(ord) == 2:
+    elif abs(order) not in (1, 2, math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {order} not supported.")
+    if order == "nuc" or abs(order) == 2:
         values = _ops["linalg.svdvals"](input.movedim((rows, cols), (-2, -1)))
-        empty = values.shape[-1] == 0 and ord != "nuc" and ord > 0  # the largest of no values
-        result = values.sum(-1) if ord == "nuc" or empty else values.amax(-1) if ord > 0 else values.amin(-1)
+        empty = values.shape[-1] == 0 and order != "nuc" and order > 0  # the largest of no values
+        result = (
+            values.sum(-1) if order == "nuc" or empty else values.amax(-1) if order > 0 else values.amin(-1)
+        )
     else:
-        if abs(ord) == math.inf:
+        if abs(order) == math.inf:
             rows, cols = cols, rows
         sums = input.abs().sum(rows, keepdim=True)
-        if sums.shape[cols] == 0 and ord > 0:  # the largest of no sums
+        if sums.shape[cols] == 0 and order > 0:  # the largest of no sums
             result = sums.sum(cols, keepdim=True)
         else:
-            result = sums.amax(cols, keepdim=True) if ord > 0 else sums.amin(cols, keepdim=True)
+            result = sums.amax(cols, keepdim=True) if order > 0 else sums.amin(cols, keepdim=True)
         result = result.squeeze((rows, cols))
     if not keepdim:
         return result
@@ -79,7 +99,14 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
 @op(name="linalg.norm", out=True)
 @takes("input")
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
+def linalg_norm(
+    input: Tensor,
+    ord: float | str | None = None,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+) -> Tensor:
     """The norm of vectors or matrices, by the number of dimensions."""
     if ord is not None and dim is None and input.dim() not in (1, 2):
         raise RuntimeError(
@@ -87,7 +114,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
         )
     count = input.dim() if dim is None else 1 if isinstance(dim, int) else len(dim)
     if dim is not None and ord is not None and count not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")  # type: ignore[arg-type]
     if ord is not None and count == 2:
         return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if isinstance(ord, str):
@@ -99,21 +126,21 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 @op(out=True)
 @takes("input")
-def nuclear_norm(input, dim=(-2, -1), keepdim=False):
+def nuclear_norm(input: Tensor, dim: int | Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
     """The sum of each matrix's singular values."""
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
 @op(out=True)
 @takes("input")
-def frobenius_norm(input, dim=(), keepdim=False):
+def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
     """The square root of the sum of squares."""
     return _ops["linalg.vector_norm"](input, 2, dim or None, keepdim)
 
 
 @op(name="linalg.cond", out=True)
 @takes("input")
-def cond(input, p=None):
+def cond(input: Tensor, p: complex | str | None = None) -> Tensor:
     """How much A and its inverse together can stretch a vector."""
     _check_matrix("linalg.cond", input)
     _check_float("linalg.cond", input)
@@ -141,7 +168,14 @@ def cond(input, p=None):
 
 @op(name="linalg.matrix_rank", out=True)
 @takes("input")
-def matrix_rank(input, tol=None, hermitian=False, *, atol=None, rtol=None):
+def matrix_rank(
+    input: Tensor,
+    tol: float | Tensor | None = None,
+    hermitian: bool = False,
+    *,
+    atol: Tensor | float | None = None,
+    rtol: Tensor | float | None = None,
+) -> Tensor:
     """The number of singular values above a tolerance."""
     _check_matrix("linalg.matrix_rank", input)
     if isinstance(tol, bool):  # matrix_rank(A, hermitian)
@@ -180,7 +214,7 @@ def _epsilon(dtype):
 
 @op(name="linalg.tensorinv", out=True)
 @takes("input")
-def tensorinv(input, ind=2):
+def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
     """The inverse of tensordot with A over its first `ind` dimensions."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
@@ -195,7 +229,7 @@ def tensorinv(input, ind=2):
 
 @op(name="linalg.tensorsolve", out=True)
 @takes("A", "B")
-def tensorsolve(A, B, dims=None):
+def tensorsolve(A: Tensor, B: Tensor, dims: int | Sequence[int] | None = None) -> Tensor:
     """The X whose tensordot with A over all of X's dimensions is B."""
     if dims is not None:
         moved = [dims] if isinstance(dims, int) else list(dims)
@@ -212,7 +246,7 @@ def tensorsolve(A, B, dims=None):
 
 @op(name="linalg.vander")
 @takes("x")
-def vander(x, *, N=None):
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 .. N - 1 of each element, along a new dimension."""
     if x.dim() == 0 and N is None:
         raise RuntimeError("linalg.vander: The input tensor x must have at least one dimension")
@@ -230,14 +264,14 @@ def vander(x, *, N=None):
 
 @op(name="linalg.diagonal")
 @takes("A")
-def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A view of the diagonals of the last two dimensions."""
     return A.diagonal(offset, dim1, dim2)
 
 
 @op(method=True)
 @takes("input")
-def logdet(input):
+def logdet(input: Tensor) -> Tensor:
     """The logarithm of each determinant: NaN where it is negative."""
     _check_square("logdet", input)
     sign, logabs = _ops["linalg.slogdet"](input)
@@ -248,7 +282,7 @@ def logdet(input):
 
 @op(method=True)
 @takes("input")
-def lu(input, pivot=True, get_infos=False):
+def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
     result = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
     return result if get_infos else (result.LU, result.pivots)
@@ -264,7 +298,7 @@ _PADE_LIMIT = 5.371920351148152
 
 @op(name="linalg.matrix_exp")
 @takes("input")
-def matrix_exp(input):
+def matrix_exp(input: Tensor) -> Tensor:
     """The sum of A^k / k! over all k, by scaling, Pade's approximation and squaring."""
     _check_square("linalg.matrix_exp", input)
     _check_float("linalg.matrix_exp", input)
@@ -303,6 +337,6 @@ def _pade(A):
 
 @op(name="matrix_exp", method=True)
 @takes("input")
-def _matrix_exp(input):
+def _matrix_exp(input: Tensor) -> Tensor:
     """The sum of A^k / k! over all k."""
     return matrix_exp(input)

@@ -1,6 +1,13 @@
 """Losses by PyTorch's primitive signatures: the reduction is a number (0 none, 1 mean, 2 sum)."""
 
+from __future__ import annotations
+
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -12,7 +19,13 @@ def _of(reduction):
 
 
 @op
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 1,
+) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without underflow."""
     from ..nn._functional.loss import binary_cross_entropy_with_logits as f
 
@@ -20,7 +33,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
 
 
 @op
-def kl_div(input, target, reduction=1, *, log_target=False):
+def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
     """y * (log y - x)."""
     from ..nn import _reduction
     from ..nn._functional.loss import kl_div as f
@@ -29,7 +42,9 @@ def kl_div(input, target, reduction=1, *, log_target=False):
 
 
 @op
-def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
+) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution."""
     from ..nn._functional.loss import poisson_nll_loss as f
 
@@ -37,7 +52,7 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
 
 
 @op(name="_nn.l1_loss")
-def l1_loss(input, target, reduction=1):
+def l1_loss(input: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """|x - y|."""
     from ..nn._functional.loss import l1_loss as f
 
@@ -45,7 +60,7 @@ def l1_loss(input, target, reduction=1):
 
 
 @op(name="_nn.huber_loss")
-def huber_loss(input, target, reduction=1, delta=1.0):
+def huber_loss(input: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
     """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
     from ..nn._functional.loss import huber_loss as f
 
@@ -53,7 +68,7 @@ def huber_loss(input, target, reduction=1, delta=1.0):
 
 
 @op(name="_nn.smooth_l1_loss")
-def smooth_l1_loss(input, target, reduction=1, beta=1.0):
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
     """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
     from ..nn._functional.loss import smooth_l1_loss as f
 
@@ -61,7 +76,9 @@ def smooth_l1_loss(input, target, reduction=1, beta=1.0):
 
 
 @op
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
     """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
     from ..nn._functional.margin_loss import cosine_embedding_loss as f
 
@@ -69,7 +86,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
 
 
 @op
-def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
     """x where y = 1, max(0, margin - x) where y = -1."""
     from ..nn._functional.margin_loss import hinge_embedding_loss as f
 
@@ -77,7 +94,9 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
 
 
 @op
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+) -> Tensor:
     """max(0, -y (x1 - x2) + margin)."""
     from ..nn._functional.margin_loss import margin_ranking_loss as f
 
@@ -85,7 +104,16 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
 
 
 @op
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=1):
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 1,
+) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
     from ..nn._functional.margin_loss import triplet_margin_loss as f
 
@@ -93,7 +121,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
 
 
 @op(name="_nn.soft_margin_loss")
-def soft_margin_loss(input, target, reduction=1):
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     """log(1 + e^(-y x))."""
     from ..nn._functional.margin_loss import soft_margin_loss as f
 

@@ -1,8 +1,15 @@
 """A few of the largest singular values or eigenvalues."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
 from ._takes import takes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 _ops = _C.ops
 
@@ -25,11 +32,14 @@ _MOST_ITERATIONS = 10_000  # the basis has long settled by then
 
 @op()
 @takes("A")
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(
+    A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of the q largest singular values of A - M, nearly."""
     if M is not None:
         A = A - M.expand_as(A)
     q = 6 if q is None else q
+    niter = 2 if niter is None else niter
     if niter > _MOST_ITERATIONS:
         raise ValueError(f"niter(={niter}) must be at most {_MOST_ITERATIONS}")
     if A.shape[-2] < A.shape[-1]:
@@ -46,7 +56,9 @@ def _tall_svd(A, q, niter):
 
 @op()
 @takes("A")
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(
+    A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
+) -> tuple[Tensor, Tensor, Tensor]:
     """Principal components: svd_lowrank of A with its columns' means taken away."""
     m, n = A.shape[-2:]
     if q is None:
@@ -63,21 +75,21 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 @op()
 @takes("A")
 def lobpcg(
-    A,
-    k=None,
-    B=None,
-    X=None,
-    n=None,
-    iK=None,
-    niter=None,
-    tol=None,
-    largest=None,
-    method=None,
-    tracker=None,
-    ortho_iparams=None,
-    ortho_fparams=None,
-    ortho_bparams=None,
-):
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: None = None,
+    ortho_iparams: dict[str, int] | None = None,
+    ortho_fparams: dict[str, float] | None = None,
+    ortho_bparams: dict[str, bool] | None = None,
+) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) eigenvalues of A x = w B x and their vectors.
 
     A is symmetric, B positive-definite. The matrices are dense, so the eigenvalues are found directly and

@@ -1,8 +1,17 @@
 """Products composed of other products."""
 
+from __future__ import annotations
+
 from .. import _C, _autocast
 from .._compose import op
 from ._takes import takes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import dtype
+
 
 _ops = _C.ops
 _einsum = _ops["_einsum"]
@@ -12,7 +21,7 @@ Tensor = _C.Tensor
 
 
 @op(spread=True)
-def einsum(*args):
+def einsum(*args: Any) -> Tensor:
     """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
     if len(args) < 2:
         raise ValueError(
@@ -48,7 +57,7 @@ def _letter(n):
 
 @op(out="exact")
 @takes("a", "b")
-def tensordot(a, b, dims=2):
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """a and b summed over pairs of dimensions: the last `dims` of a and the first of b, or lists of both."""
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
@@ -66,7 +75,7 @@ def tensordot(a, b, dims=2):
 
 @op(method=True, out="exact")
 @takes("input", "other")
-def inner(input, other):
+def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimension of both."""
     if input.dim() == 0 or other.dim() == 0:
         return input * other
@@ -79,7 +88,7 @@ def inner(input, other):
 
 
 @op(out=True)
-def chain_matmul(*matrices):
+def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, in the order that takes the fewest operations."""
     if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
         matrices = tuple(matrices[0])
@@ -95,7 +104,7 @@ def chain_matmul(*matrices):
 
 @op(name="linalg.matrix_power", out="exact")
 @takes("input")
-def matrix_power(input, n):
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """A multiplied with itself n times; the inverse is taken for negative n."""
     if not hasattr(n, "__index__") or isinstance(n, bool):
         raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
@@ -113,7 +122,7 @@ def matrix_power(input, n):
         return _ops["where"](_ops["ones_like"](input, dtype=_C.bool), one, input)
     if n < 0:
         input, n = _ops["linalg.inv"](input), -n
-    result = None
+    result: Any = None
     while True:
         if n % 2:
             result = input if result is None else _matmul(result, input)
@@ -126,7 +135,7 @@ def matrix_power(input, n):
 
 @op(name="matrix_power", method=True, out=True)
 @takes("input")
-def _matrix_power(input, n):
+def _matrix_power(input: Tensor, n: int) -> Tensor:
     """input multiplied with itself n times; the inverse is taken for negative n."""
     return matrix_power(input, n)
 
@@ -134,7 +143,7 @@ def _matrix_power(input, n):
 @op(name="linalg.vecdot", out=True)
 @_autocast.low
 @takes("x", "y")
-def vecdot(x, y, *, dim=-1):
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of conj(x) * y along a dimension."""
     if x.dtype != y.dtype:
         raise RuntimeError(
@@ -145,7 +154,7 @@ def vecdot(x, y, *, dim=-1):
 
 @op(alias=("nn.functional.bilinear",))
 @takes("input1", "input2", "weight")
-def bilinear(input1, input2, weight, bias=None):
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y_k = x1^T W_k x2 + b_k for each row."""
     if input1.dim() != input2.dim():
         raise RuntimeError(
@@ -191,7 +200,13 @@ def _check_grouped(a, b, offs, bias, out_dtype):
 
 @op(alias=("nn.functional.grouped_mm",))
 @takes("input", "mat2")
-def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
+def _grouped_mm(
+    input: Tensor,
+    mat2: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: dtype | None = None,
+) -> Tensor:
     """Products of several pairs of matrices. A 3-d operand has one matrix a group; of a 2-d one a group has the rows (or
     columns) up to its entry of `offs`, from that of the group before. If both are 2-d, the groups divide the sum.
     """
@@ -218,7 +233,7 @@ def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
 
 @op(name="_int_mm", out="exact")
 @takes("self", "mat2")
-def _int_mm(self, mat2):
+def _int_mm(self: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices of int8, summed as int32."""
     for name, x in (("self", self), ("mat2", mat2)):
         if x.dim() != 2:

@@ -1,14 +1,33 @@
 """PyTorch's internal names of normalisations, pooling and weight norms, where its own tools call them."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor, dtype
+
 
 _ops = _C.ops
 _batch_norm = _ops["native_batch_norm"]
 
 
 @op
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     """batch_norm with the means and inverse deviations it used, in the parameters' type; these are empty outside
     training."""
     out, mean, invstd = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
@@ -19,7 +38,9 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
 
 @op
-def _native_batch_norm_legit(input, weight, bias, *args, **named):
+def _native_batch_norm_legit(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *args: Any, **named: Any
+) -> tuple[Tensor, Tensor, Tensor]:
     """native_batch_norm; the running statistics can be left out."""
     names = ("running_mean", "running_var", "training", "momentum", "eps")
     if len(args) + len(named) == 3:
@@ -43,27 +64,60 @@ def _native_batch_norm_legit(input, weight, bias, *args, **named):
 
 
 @op
-def _native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps):
+def _native_batch_norm_legit_no_training(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     """native_batch_norm by the running statistics."""
     return native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @op
-def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+def _batch_norm_with_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """native_batch_norm in training; the fourth result, memory of other backends, is empty."""
     out = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*out, input.new_empty(0, dtype=_C.uint8))
 
 
 @op
-def _batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps):
+def _batch_norm_no_update(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """native_batch_norm by the running statistics; the fourth result, memory of other backends, is empty."""
     out = native_batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
     return (*out, input.new_empty(0, dtype=_C.uint8))
 
 
 @op
-def native_group_norm(input, weight, bias, N, C, HxW, group, eps):  # noqa: N803
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # noqa: N803
     """group_norm with the means and inverse deviations (N, group) it used."""
     if group <= 0 or C % group:
         raise RuntimeError(
@@ -93,8 +147,15 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):  # noqa: N803
 
 @op(alias=("_nn.max_pool2d_with_indices_backward",))
 def max_pool2d_with_indices_backward(
-    grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices
-):
+    grad_output: Tensor,
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
     """The gradient of max_pool2d_with_indices: each value goes back to the place of its maximum."""
     if grad_output.shape != indices.shape:
         raise RuntimeError(
@@ -109,7 +170,7 @@ def max_pool2d_with_indices_backward(
 
 
 @op
-def norm_except_dim(v, pow=2, dim=0):
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norm over all dimensions but one, which is kept; over all of them for dim -1."""
     if dim == -1:
         return v.norm(pow)
@@ -122,27 +183,27 @@ def norm_except_dim(v, pow=2, dim=0):
 
 
 @op
-def _weight_norm(v, g, dim=0):
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """v scaled to the norms g."""
     return v * (g / norm_except_dim(v, 2, dim))
 
 
 @op
-def _weight_norm_interface(v, g, dim=0):
+def _weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
     """(v scaled to the norms g, the norms of v)."""
     norms = norm_except_dim(v, 2, dim)
     return v * (g / norms), norms
 
 
 @op
-def _euclidean_dist(x1, x2):
+def _euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """Distances between the rows of x1 and x2, by one product of matrices."""
     squares = x1.pow(2).sum(-1, keepdim=True) + x2.pow(2).sum(-1, keepdim=True).transpose(-2, -1)
     return (squares - 2 * (x1 @ x2.transpose(-2, -1))).clamp_min(0).sqrt()
 
 
 @op
-def _safe_softmax(input, dim, dtype=None):
+def _safe_softmax(input: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
     """softmax that is 0, not NaN, where everything is -inf."""
     x = input if dtype is None else input.to(dtype)
     nothing = (x == float("-inf")).all(dim, keepdim=True)
@@ -151,7 +212,7 @@ def _safe_softmax(input, dim, dtype=None):
 
 
 @op(method=True)
-def _is_all_true(input):
+def _is_all_true(input: Tensor) -> Tensor:
     """Whether all booleans are true, as a tensor."""
     if input.dtype is not _C.bool:
         raise RuntimeError(f"_is_all_true: expected a tensor of booleans, got {input.dtype}")
@@ -159,7 +220,7 @@ def _is_all_true(input):
 
 
 @op(method=True)
-def _is_any_true(input):
+def _is_any_true(input: Tensor) -> Tensor:
     """Whether any boolean is true, as a tensor."""
     if input.dtype is not _C.bool:
         raise RuntimeError(f"_is_any_true: expected a tensor of booleans, got {input.dtype}")
@@ -167,62 +228,81 @@ def _is_any_true(input):
 
 
 @op(method=True)
-def is_same_size(input, other):
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both have the same shape."""
     return input.shape == other.shape
 
 
 @op
-def _has_compatible_shallow_copy_type(input, from_):
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Any) -> bool:
     """Whether `input.data = from_` may keep the object: on the same kind of device and layout."""
     return input.device.type == from_.device.type and input.layout == from_.layout
 
 
 @op
-def _shape_as_tensor(input):
+def _shape_as_tensor(input: Tensor) -> Tensor:
     """The shape as a tensor of int64."""
     return _ops["tensor"](list(input.shape), dtype=_C.int64)
 
 
 @op
-def _dim_arange(like, dim):
+def _dim_arange(like: Tensor, dim: int) -> Tensor:
     """0, 1, ... up to a dimension's size."""
     return _ops["arange"](like.size(dim), device=like.device)
 
 
 @op
-def _stack(tensors, dim=0):
+def _stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The same as stack."""
     return _ops["stack"](tensors, dim)
 
 
 @op
-def _add_relu(input, other, *, alpha=1):
+def _add_relu(input: Tensor, other: Tensor | complex, *, alpha: complex = 1) -> Tensor:
     """relu(input + alpha * other)."""
     return _ops["add"](input, other, alpha=alpha).relu()
 
 
 @op(method=True, out=True)
-def _addmm_activation(input, mat1, mat2, *, beta=1, alpha=1, use_gelu=False):
+def _addmm_activation(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: complex = 1,
+    alpha: complex = 1,
+    use_gelu: bool = False,
+) -> Tensor:
     """relu or gelu of addmm."""
     out = _ops["addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
     return _ops["nn.functional.gelu"](out) if use_gelu else out.relu()
 
 
 @op
-def _adaptive_avg_pool2d(input, output_size):
+def _adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The same as adaptive_avg_pool2d."""
     return _ops["_nn.adaptive_avg_pool2d"](input, output_size)
 
 
 @op
-def _adaptive_avg_pool3d(input, output_size):
+def _adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The same as adaptive_avg_pool3d."""
     return _ops["_nn.adaptive_avg_pool3d"](input, output_size)
 
 
 @op
-def _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags):
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
+    transposed: bool,
+    output_padding: int | Sequence[int],
+    groups: int,
+    *flags: Any,
+) -> Tensor:
     """The same as convolution; flags of other backends are ignored."""
     return _ops["convolution"](
         input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
@@ -230,13 +310,19 @@ def _convolution(input, weight, bias, stride, padding, dilation, transposed, out
 
 
 @op(name="_nn.max_unpool2d")
-def max_unpool2d(input, indices, output_size):
+def max_unpool2d(input: Tensor, indices: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """Values at the places that max_pool2d told, zeros elsewhere."""
     return _unpool(2, input, indices, output_size)
 
 
 @op(name="_nn.max_unpool3d")
-def max_unpool3d(input, indices, output_size, stride, padding):
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    output_size: int | Sequence[int],
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+) -> Tensor:
     """Values at the places that max_pool3d told, zeros elsewhere."""
     return _unpool(3, input, indices, output_size)
 

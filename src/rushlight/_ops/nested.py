@@ -1,6 +1,14 @@
 """Methods of tensors that only nested ones have: those take them over (rushlight.nested)."""
 
+from __future__ import annotations
+
 from rushlight._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Tensor
 
 
 def _refused(name):
@@ -11,21 +19,21 @@ def _refused(name):
 
 
 @op(method=True)
-def to_padded_tensor(input, padding, output_size=None):
+def to_padded_tensor(input: Tensor, padding: float, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The tensors of a nested tensor side by side, each filled up to the size of the largest, or to output_size."""
     raise _refused("to_padded_tensor")
 
 
 @op(method=True)
-def _nested_tensor_size(input):
+def _nested_tensor_size(input: Tensor) -> Tensor:
     raise _refused("_nested_tensor_size")
 
 
 @op(method=True)
-def _nested_tensor_strides(input):
+def _nested_tensor_strides(input: Tensor) -> Tensor:
     raise _refused("_nested_tensor_strides")
 
 
 @op(method=True)
-def _nested_tensor_storage_offsets(input):
+def _nested_tensor_storage_offsets(input: Tensor) -> Tensor:
     raise _refused("_nested_tensor_storage_offsets")

@@ -1,12 +1,20 @@
 """Small functions of neural networks that are views, products and sums of other ops."""
 
+from __future__ import annotations
+
 from rushlight import _C
 from rushlight._compose import op
 from rushlight._ops.shape import broadcast_tensors
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Tensor, dtype
+
 
 @op
-def channel_shuffle(input, groups):
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Reorders the channels of (N, C, ...) so that each group gets some of every old one."""
     if input.dim() < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got sizes {list(input.shape)}")
@@ -23,13 +31,13 @@ def channel_shuffle(input, groups):
 
 
 @op
-def native_channel_shuffle(input, groups):
+def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """The same as channel_shuffle."""
     return channel_shuffle(input, groups)
 
 
 @op
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension; lengths count as at least eps."""
     dtype = x1.dtype if x1.dtype is x2.dtype else _C.ops["result_type"](x1, x2)
     if not (dtype.is_floating_point or dtype.is_complex):
@@ -42,7 +50,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 
 @op(name="nn.functional.one_hot")
-def one_hot(input, num_classes=-1):
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Class numbers as vectors with a single 1."""
     if input.dtype is not _C.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
@@ -63,7 +71,9 @@ def one_hot(input, num_classes=-1):
 
 
 @op
-def _fused_rms_norm(input, normalized_shape, weight, eps):
+def _fused_rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
+) -> tuple[Tensor, Tensor]:
     """(rms_norm, 1 / the root of the mean square that it divides by)."""
     dims = tuple(range(-len(normalized_shape), 0))
     if eps is None:
@@ -75,7 +85,7 @@ def _fused_rms_norm(input, normalized_shape, weight, eps):
 
 
 @op(differentiable=False)
-def _rowwise_prune(weight, mask, compressed_indices_dtype):
+def _rowwise_prune(weight: Tensor, mask: Tensor, compressed_indices_dtype: dtype) -> tuple[Tensor, Tensor]:
     """(the rows where the mask is true, the new index of each row or -1)."""
     index = mask.cumsum(0) - 1
     return weight[mask], index.masked_fill(~mask, -1).to(compressed_indices_dtype)

@@ -1,8 +1,17 @@
 """The primitives behind nn.functional's resizing and sampling, by PyTorch's internal names."""
 
+from __future__ import annotations
+
 import math
 
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Tensor
+
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -21,7 +30,9 @@ def _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corn
 
 
 @op
-def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
     """Values of pictures or volumes at a grid's places; modes are numbers, as in grid_sample's tables."""
     return _grid_sample("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
 
@@ -43,7 +54,7 @@ _of_rank("grid_sampler_3d", 5)
 
 
 @op
-def affine_grid_generator(theta, size, align_corners):
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """The grid at which grid_sampler applies the affine maps theta (N, 2, 3) or (N, 3, 4)."""
     from ..nn._functional.vision import affine_grid
 
@@ -119,7 +130,13 @@ for _mode in ("bilinear", "bicubic", "lanczos"):
 
 
 @op(name="_nn.im2col")
-def im2col(input, kernel_size, dilation, padding, stride):
+def im2col(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
+) -> Tensor:
     """Windows of pictures as columns."""
     from ..nn._functional.vision import unfold
 
@@ -127,7 +144,14 @@ def im2col(input, kernel_size, dilation, padding, stride):
 
 
 @op(name="_nn.col2im")
-def col2im(input, output_size, kernel_size, dilation, padding, stride):
+def col2im(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int],
+    padding: int | Sequence[int],
+    stride: int | Sequence[int],
+) -> Tensor:
     """Columns of windows summed back into pictures."""
     from ..nn._functional.vision import fold
 

@@ -1,9 +1,18 @@
 """Reductions over consecutive segments of a dimension."""
 
+from __future__ import annotations
+
 import math
 
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 _EMPTY = {"sum": 0, "prod": 1, "mean": 0, "max": -math.inf, "min": math.inf}
 
@@ -29,8 +38,16 @@ def _product_beside_nan(start, values, ids):
 
 @op(alias=("_segment_reduce",))
 def segment_reduce(
-    data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None
-):
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: complex | None = None,
+) -> Tensor:
     """Sums, products, means, maxima or minima of segments, given by their lengths or offsets."""
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _EMPTY:
@@ -40,7 +57,7 @@ def segment_reduce(
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = axis + data.dim() if axis < 0 else axis
-    given = lengths if offsets is None else offsets
+    given: Any = lengths if offsets is None else offsets
     if given.dim() != axis + 1:
         raise RuntimeError(
             f"segment_reduce(): expected axis to be the last dimension of lengths or offsets, got {axis}"
@@ -51,7 +68,7 @@ def segment_reduce(
     rows = data.reshape(math.prod(data.shape[: axis + 1]), *rest)
     outer = math.prod(data.shape[:axis])
     if offsets is None:
-        lens = lengths.reshape(outer, -1).to(_C.int64)
+        lens = given.reshape(outer, -1).to(_C.int64)
         starts = lens.cumsum(1) - lens
         if not (unsafe or lens.is_meta):
             if lens.numel() and lens.min().item() < 0:

@@ -1,10 +1,20 @@
 """Joining, cutting and broadcasting, composed of views and cat."""
 
+from __future__ import annotations
+
 import math
 
 from .. import _C
 from .._C import Tensor
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Size
+
 
 _ops = _C.ops
 
@@ -17,9 +27,9 @@ def _listed(tensors):
 
 
 @op
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: int | Sequence[int]) -> _C.Size:
     """The shape that tensors of these shapes broadcast to."""
-    result = []
+    result: list[int] = []
     for shape in shapes:
         if not isinstance(shape, int | tuple | list):
             raise RuntimeError(
@@ -41,7 +51,7 @@ def broadcast_shapes(*shapes):
 
 
 @op
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape they broadcast to."""
     tensors = _listed(tensors)
     size = tensors[0].shape if tensors else ()
@@ -65,7 +75,7 @@ def _broadcast_pair(a, b):
 
 
 @op
-def meshgrid(*tensors, indexing=None):
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: one view for each vector, repeated along the others."""
     tensors = _listed(tensors)
     if indexing is None:
@@ -104,7 +114,7 @@ def meshgrid(*tensors, indexing=None):
 def _at_least(name):
     one = _ops["_" + name]
 
-    def at_least(*tensors):
+    def at_least(*tensors: Tensor) -> Any:
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return one(tensors[0])
         return tuple(one(t) for t in _listed(tensors))
@@ -119,7 +129,7 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 
 @op
-def block_diag(*tensors):
+def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the given ones along its diagonal."""
     tensors = _listed(tensors)
     if not tensors:
@@ -156,7 +166,7 @@ def block_diag(*tensors):
 
 
 @op
-def cartesian_prod(*tensors):
+def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All tuples of one element of each vector, as rows."""
     tensors = _listed(tensors)
     for t in tensors:
@@ -168,7 +178,7 @@ def cartesian_prod(*tensors):
 
 
 @op
-def combinations(input, r=2, with_replacement=False):
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose r elements of a vector, as rows."""
     from .. import zeros
 
@@ -201,7 +211,7 @@ def combinations(input, r=2, with_replacement=False):
 
 
 @op(method=True, out="exact")
-def take_along_dim(input, indices, dim=None):
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """The elements at `indices` along a dimension, both broadcast in the others."""
     if indices.dtype != _C.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
@@ -250,26 +260,34 @@ def _with_written(name, input, src, view):
 
 
 @op(method=True, out=True)
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The tensor with src on a diagonal."""
     return _with_written("diagonal_scatter", input, src, lambda x: x.diagonal(offset, dim1, dim2))
 
 
 @op(method=True, out=True)
-def select_scatter(input, src, dim, index):
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """The tensor with src at one index of a dimension."""
     return _with_written("select_scatter", input, src, lambda x: x.select(dim, index))
 
 
 @op(method=True, out="exact")
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
     """The tensor with src in a range of a dimension."""
     place = slice(start, end, step)
     return _with_written("slice_scatter", input, src, lambda x: x.movedim(dim, 0)[place].movedim(0, dim))
 
 
 @op(method=True, out=True)
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
+def as_strided_scatter(
+    input: Tensor,
+    src: Tensor,
+    size: int | Sequence[int],
+    stride: int | Sequence[int],
+    storage_offset: int | None = None,
+) -> Tensor:
     """The tensor with src in an as_strided view of it."""
     return _with_written(
         "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0)
@@ -277,7 +295,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 
 @op(name="unravel_index")
-def unravel_index(indices, shape):
+def unravel_index(indices: Tensor, shape: int | Sequence[int] | Size) -> tuple[Tensor, ...]:
     """Flat indices as one coordinate tensor for each dimension."""
     if (
         not isinstance(indices, Tensor)
@@ -304,7 +322,7 @@ def unravel_index(indices, shape):
 
 
 @op(name="_chunk_cat", out=True)
-def _chunk_cat(tensors, dim, num_chunks):
+def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
     """Each tensor padded and cut into chunks along a dimension; the chunks joined side by side."""
     if num_chunks < 1:
         raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")

@@ -1,11 +1,27 @@
 """From dense to sparse and back; the sparse tensor itself lives in rushlight.sparse."""
 
+from __future__ import annotations
+
 from .. import _C
 from .._compose import op
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor, dtype, layout
+
 
 @op(method=True)
-def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+def to_sparse(
+    input: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: layout | None = None,
+    blocksize: int | Sequence[int] | None = None,
+    dense_dim: int | None = None,
+) -> Tensor:
     """The nonzero entries as a sparse tensor: by coordinates, or in the layout that is named."""
     from ..sparse import _coo, _layouts
 
@@ -21,43 +37,43 @@ def to_sparse(input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=
 
 
 @op(method=True)
-def to_sparse_coo(input):
+def to_sparse_coo(input: Tensor) -> Tensor:
     """The nonzero entries by their coordinates (COO)."""
     return to_sparse(input)
 
 
 @op(method=True)
-def to_dense(input, dtype=None, *, masked_grad=None):
+def to_dense(input: Tensor, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is dense."""
     return input if dtype is None else input.to(dtype)
 
 
 @op(method=True)
-def to_sparse_csr(input, dense_dim=None):
+def to_sparse_csr(input: Tensor, dense_dim: int | None = None) -> Tensor:
     """The nonzero entries of a matrix, or of a batch of them, as compressed rows (CSR)."""
     return to_sparse(input, layout=_C.sparse_csr, dense_dim=dense_dim)
 
 
 @op(method=True)
-def to_sparse_csc(input, dense_dim=None):
+def to_sparse_csc(input: Tensor, dense_dim: int | None = None) -> Tensor:
     """The nonzero entries of a matrix, or of a batch of them, as compressed columns (CSC)."""
     return to_sparse(input, layout=_C.sparse_csc, dense_dim=dense_dim)
 
 
 @op(method=True)
-def to_sparse_bsr(input, blocksize, dense_dim=None):
+def to_sparse_bsr(input: Tensor, blocksize: int | Sequence[int], dense_dim: int | None = None) -> Tensor:
     """The blocks of a matrix that are not all zero, as compressed rows of blocks (BSR)."""
     return to_sparse(input, layout=_C.sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @op(method=True)
-def to_sparse_bsc(input, blocksize, dense_dim=None):
+def to_sparse_bsc(input: Tensor, blocksize: int | Sequence[int], dense_dim: int | None = None) -> Tensor:
     """The blocks of a matrix that are not all zero, as compressed columns of blocks (BSC)."""
     return to_sparse(input, layout=_C.sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @op(method=True)
-def sparse_mask(input, mask):
+def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
     """The elements at the places where a sparse tensor has entries, as a sparse tensor."""
     if mask.layout is _C.strided:
         raise RuntimeError("sparse_mask(): the mask must be a sparse tensor, got a dense one")
@@ -67,13 +83,13 @@ def sparse_mask(input, mask):
 
 
 @op(method=True)
-def sparse_dim(input):
+def sparse_dim(input: Tensor) -> int:
     """How many dimensions are sparse: 0, of a dense tensor."""
     return 0
 
 
 @op(method=True)
-def dense_dim(input):
+def dense_dim(input: Tensor) -> int:
     """How many dimensions are dense: all, of a dense tensor."""
     return input.dim()
 
@@ -81,7 +97,7 @@ def dense_dim(input):
 def _parts(name, layout, doc):
     """A method that only some sparse tensors have; theirs stand in their classes."""
 
-    def part(input, *args):
+    def part(input: Any, *args: Any) -> Tensor:
         if not isinstance(input, _C.Tensor):
             raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
         own = getattr(type(input), name)
@@ -121,37 +137,37 @@ def _needs_sparse(name):
 
 
 @op(method=True)
-def smm(input, mat):
+def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse."""
     return _needs_sparse("smm")(input, mat)
 
 
 @op
-def dsmm(input, mat2):
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, of which one may be sparse."""
     return input @ mat2
 
 
 @op(alias=("hsmm",))
-def hspmm(mat1, mat2):
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as the rows in which the sparse one has entries."""
     return _needs_sparse("hspmm")(mat1, mat2)
 
 
 @op(method=True)
-def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2) of sparse input and mat1, sparse."""
     return _needs_sparse("sspaddmm")(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @op
-def saddmm(input, mat1, mat2, *, beta=1, alpha=1):
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """sspaddmm under its old name."""
     return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @op
-def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
     """Where each of `size` rows begins among sorted row numbers, and their count at the end."""
     if input.dim() > 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
@@ -160,7 +176,9 @@ def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
 
 
 @op
-def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
     """Row and column of each entry of a compressed matrix, after its number in a batch of them."""
     kind = _C.int32 if out_int32 else _C.int64
     counts = (crow_indices[..., 1:] - crow_indices[..., :-1]).to(_C.int64)

@@ -1,14 +1,30 @@
 """Statistics composed of reductions and sorts: means, quantiles, covariance."""
 
+from __future__ import annotations
+
 from .. import _C, _autocast
 from .._compose import op
 from ._arguments import need_tensor, type_name, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor, dtype
+
 
 _ops = _C.ops
 
 
 @op(method=True, out=True)
-def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+def nanmean(
+    input: Tensor,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtype | None = None,
+) -> Tensor:
     """The mean of the elements that are numbers."""
     if not (input.is_floating_point() or input.is_complex()):
         kind = type_name(input.dtype)
@@ -22,14 +38,28 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 
 @op(method=True, out="exact")
 @_autocast.full
-def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+def quantile(
+    input: Tensor,
+    q: Tensor | float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
     """The q-th quantiles along a dimension; NaN where the row has one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
 @op(method=True, out=True)
 @_autocast.full
-def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+def nanquantile(
+    input: Tensor,
+    q: Tensor | float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
     """The q-th quantiles of the elements that are numbers."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip_nan=True)
 
@@ -122,7 +152,9 @@ def _check_table(name, x):
 
 
 @op(method=True)
-def cov(input, *, correction=1, fweights=None, aweights=None):
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariance matrix of variables in rows and observations in columns."""
     _check_table("cov", input)
     if input.dtype is _C.bool:
@@ -138,7 +170,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         need_tensor("cov", "aweights", aweights)
         a = _observations("aweights", aweights, count, "floating point", aweights.is_floating_point())
         w = a if w is None else w * a
-    total = count if w is None else w.sum()
+    total: Any = count if w is None else w.sum()
     if w is not None and count and bool(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (x if w is None else x * w).sum(1, keepdim=True) / total
@@ -155,7 +187,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 
 @op(method=True)
-def corrcoef(input):
+def corrcoef(input: Tensor) -> Tensor:
     """The correlation matrix of variables in rows and observations in columns."""
     _check_table("corrcoef", input)
     c = input.cov()

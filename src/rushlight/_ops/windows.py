@@ -1,9 +1,17 @@
 """torch.hann_window and its kin: periodic unless asked otherwise."""
 
+from __future__ import annotations
+
 import math
 
 from .. import _C
 from .._compose import op
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
 
 
 def _window(name, length, periodic, dtype, layout, device, requires_grad, values):
@@ -25,12 +33,14 @@ def _window(name, length, periodic, dtype, layout, device, requires_grad, values
     return result.requires_grad_() if requires_grad else result
 
 
-def _arguments(dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def _arguments(
+    dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+) -> tuple[Any, Any, Any, bool]:
     return dtype, layout, device, requires_grad
 
 
 @op(differentiable=False)
-def hann_window(window_length, periodic=True, **options):
+def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """1/2 - 1/2 cos(2 pi n / (N - 1))."""
     return _window(
         "hann_window",
@@ -42,7 +52,9 @@ def hann_window(window_length, periodic=True, **options):
 
 
 @op(differentiable=False)
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **options):
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
+) -> Tensor:
     """alpha - beta cos(2 pi n / (N - 1))."""
     return _window(
         "hamming_window",
@@ -54,7 +66,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, **option
 
 
 @op(differentiable=False)
-def blackman_window(window_length, periodic=True, **options):
+def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
 
     def values(n, N):  # noqa: N803
@@ -65,7 +77,7 @@ def blackman_window(window_length, periodic=True, **options):
 
 
 @op(differentiable=False)
-def bartlett_window(window_length, periodic=True, **options):
+def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
     """A triangle: 1 - |2 n / (N - 1) - 1|."""
     return _window(
         "bartlett_window",
@@ -77,7 +89,7 @@ def bartlett_window(window_length, periodic=True, **options):
 
 
 @op(differentiable=False)
-def kaiser_window(window_length, periodic=True, beta=12.0, **options):
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
 
     def values(n, N):  # noqa: N803

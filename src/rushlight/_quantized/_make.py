@@ -1,5 +1,7 @@
 """Functions that make quantized tensors."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight._compose import factory, public
@@ -7,6 +9,13 @@ from rushlight._quantized import _schemes as schemes
 from rushlight._quantized._parameters import chosen
 from rushlight._quantized._schemes import PerChannel, PerTensor
 from rushlight._quantized._tensor import QuantizedTensor, make, no_kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import device, dtype, layout
 
 
 def _floats(input, dtype, name):
@@ -40,8 +49,15 @@ def _quantized(input, dtype, quantizer, what):
 
 @public
 def quantize_per_tensor(
-    input=None, scale=None, zero_point=None, dtype=None, *, tensors=None, scales=None, zero_points=None
-):
+    input: Tensor | None = None,
+    scale: float | Tensor | None = None,
+    zero_point: int | Tensor | None = None,
+    dtype: dtype | None = None,
+    *,
+    tensors: Sequence[Tensor] | None = None,
+    scales: Tensor | None = None,
+    zero_points: Tensor | None = None,
+) -> Any:
     """float32 numbers as integers q of a quantized type, with (q - zero_point) * scale nearest to each number.
 
     A list of tensors takes one scale and zero point for each, as tensors, and gives a tuple.
@@ -50,7 +66,7 @@ def quantize_per_tensor(
     scale = scales if scale is None else scale
     zero_point = zero_points if zero_point is None else zero_point
     if isinstance(input, (list, tuple)):
-        given = zip(input, scale, zero_point, strict=True)
+        given = zip(input, scale, zero_point, strict=True)  # type: ignore[arg-type]
         return tuple(quantize_per_tensor(x, float(s), int(z), dtype) for x, s, z in given)
     x = _floats(input, dtype, "quantize_per_tensor")
     for name, value in (("scale", scale), ("zero_point", zero_point)):
@@ -64,7 +80,7 @@ def quantize_per_tensor(
 
 
 @public
-def quantize_per_tensor_dynamic(input, dtype, reduce_range):
+def quantize_per_tensor_dynamic(input: Tensor, dtype: dtype, reduce_range: bool) -> Tensor:
     """float32 numbers as integers of 8 bits, with the scale that their range needs; with `reduce_range`, of 7 bits.
     dtype float16 gives the numbers in that type."""
     if dtype is rl.float16:
@@ -80,7 +96,9 @@ def quantize_per_tensor_dynamic(input, dtype, reduce_range):
 
 
 @public
-def quantize_per_channel(input, scales, zero_points, axis, dtype):
+def quantize_per_channel(
+    input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype
+) -> Tensor:
     """float32 numbers as integers of a quantized type, with a scale and a zero point for each index along `axis`."""
     x = _floats(input, dtype, "quantize_per_channel")
     schemes.checked_parameters(scales, zero_points)
@@ -94,14 +112,14 @@ def quantize_per_channel(input, scales, zero_points, axis, dtype):
 
 
 @public
-def _make_per_tensor_quantized_tensor(input, scale, zero_point):
+def _make_per_tensor_quantized_tensor(input: Tensor, scale: float, zero_point: int) -> Tensor:
     """A quantized tensor of integers that are there already (uint8, int8 or int32)."""
     dtype = schemes.quantized_dtype(schemes.OF_INTEGERS.get(input.dtype))
     return make(input.clone(memory_format=rl.contiguous_format), dtype, PerTensor(scale, zero_point))
 
 
 @public
-def _make_per_channel_quantized_tensor(input, scale, zero_point, axis):
+def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int) -> Tensor:
     """The same with a scale and a zero point for each index along `axis`."""
     dtype = schemes.quantized_dtype(schemes.OF_INTEGERS.get(input.dtype))
     schemes.checked_parameters(scale, zero_point)
@@ -123,18 +141,18 @@ def _sizes(size):
 
 @factory
 def _empty_affine_quantized(
-    *size, scale=1.0, zero_point=0, dtype=None, device=None, layout=None, pin_memory=None, requires_grad=False,
-    memory_format=None,
-):  # fmt: skip
+    *size: int | Sequence[int], scale: float = 1.0, zero_point: int = 0, dtype: dtype | None = None, device: device | str | int | None = None, layout: layout | None = None, pin_memory: bool | None = None, requires_grad: bool = False,
+    memory_format: int | None = None,
+) -> Tensor:  # fmt: skip
     """A quantized tensor with one scale and zero point whose integers are not set."""
     return empty(_sizes(size), dtype, PerTensor(scale, zero_point), memory_format, device)
 
 
 @factory
 def _empty_per_channel_affine_quantized(
-    *size, scales, zero_points, axis, dtype=None, device=None, layout=None, pin_memory=None, requires_grad=False,
-    memory_format=None,
-):  # fmt: skip
+    *size: int | Sequence[int], scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype | None = None, device: device | str | int | None = None, layout: layout | None = None, pin_memory: bool | None = None, requires_grad: bool = False,
+    memory_format: int | None = None,
+) -> Tensor:  # fmt: skip
     """A quantized tensor with a scale for each index along `axis` whose integers are not set."""
     size = _sizes(size)
     schemes.checked_parameters(scales, zero_points)
@@ -161,7 +179,7 @@ def empty_quantized(
 
 
 @public
-def dequantize(tensors):
+def dequantize(tensors: Sequence[Tensor]) -> Any:
     """The values of a tensor, or of each of a list of them, as float32 numbers."""
     if isinstance(tensors, Tensor):
         return tensors.dequantize()
@@ -190,6 +208,6 @@ q_per_channel_axis = _asking(
 
 
 @public
-def _saturate_weight_to_fp16(weight):
+def _saturate_weight_to_fp16(weight: Tensor) -> Tensor:
     """float32 numbers, those that float16 does not hold cut off."""
     return weight.clamp(-65504, 65504).contiguous()

@@ -1,5 +1,7 @@
 """Gradients: backward, grad, Function, and the modes of recording."""
 
+from __future__ import annotations
+
 from _thread import get_ident
 
 from .. import _C
@@ -64,8 +66,13 @@ def _is_edge(x):
 
 
 def backward(
-    tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None
-):
+    tensors: Any,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: Any = None,
+) -> None:
     """Sums the gradients of `tensors` with respect to the leaves of their graph into the leaves' .grad."""
     roots = _tuple(tensors)
     if grad_tensors is None:
@@ -111,16 +118,16 @@ def _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused,
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
-    create_graph=False,
-    only_inputs=True,
-    allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
-):
+    outputs: Tensor | GradientEdge | Sequence[Tensor] | Sequence[GradientEdge],
+    inputs: Tensor | GradientEdge | Sequence[Tensor] | Sequence[GradientEdge],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated.
 
     With is_grads_batched, each grad_output is a stack of gradients, which one backward takes through the graph; so are the results.
@@ -227,10 +234,13 @@ _HOMES = {
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
+    from collections.abc import Sequence
     from typing import Any
 
+    from .graph import GradientEdge
 
-def __getattr__(name: str) -> "Any":
+
+def __getattr__(name: str) -> Any:
     """Rarely used parts are imported when first asked for."""
     import importlib
     import importlib.util

@@ -1,5 +1,7 @@
 """autograd.Function: an op of one's own, with its backward, in Python."""
 
+from __future__ import annotations
+
 import functools
 import threading
 import warnings
@@ -8,6 +10,11 @@ from typing import Any
 
 from .. import _C
 from .._grad_mode import no_grad, set_grad_enabled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 Tensor = _C.Tensor
 _Batched: type | None = None  # vmap's class of tensors, when vmap is in use
@@ -38,12 +45,12 @@ def _register(hooks, hook):
     return handle
 
 
-def register_hook(node, hook):
+def register_hook(node: Any, hook: Callable[..., Any]) -> Any:
     """Calls hook(grad_inputs, grad_outputs) after the node ran; what it returns replaces grad_inputs."""
     return _register(node._post_hooks(), hook)
 
 
-def register_prehook(node, hook):
+def register_prehook(node: Any, hook: Callable[..., Any]) -> Any:
     """Calls hook(grad_outputs) before the node runs; what it returns replaces grad_outputs."""
     return _register(node._pre_hooks(), hook)
 
@@ -58,7 +65,7 @@ class FunctionCtx(_C.FunctionNode):
     materialize_grads = True
     _materialize_non_diff_grads = True
 
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Tensor) -> None:
         """Keeps tensors (inputs or outputs of forward) for backward, where they are ctx.saved_tensors."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -68,18 +75,18 @@ class FunctionCtx(_C.FunctionNode):
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors):
+    def save_for_forward(self, *tensors: Tensor) -> None:
         self.saved_for_forward = tensors
 
-    def mark_dirty(self, *tensors):
+    def mark_dirty(self, *tensors: Any) -> None:
         """Says that forward changed these inputs in place (and returns them)."""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors):
+    def mark_non_differentiable(self, *tensors: Any) -> None:
         """Says that these outputs have no gradient."""
         self._non_differentiable = tensors
 
-    def mark_shared_storage(self, *pairs):
+    def mark_shared_storage(self, *pairs: Any) -> None:
         warnings.warn(
             "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls "
             "to `set_()` are not tracked",
@@ -87,7 +94,7 @@ class FunctionCtx(_C.FunctionNode):
             stacklevel=2,
         )
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: bool) -> None:
         """Whether missing gradients reach backward as zeros (the default) or as None."""
         self.materialize_grads = value
 
@@ -115,29 +122,29 @@ class Function(metaclass=FunctionMeta):
 
     _backward_class = None
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             f"{type(self)} should not be instantiated: its methods are static, and the class itself has apply()",
             DeprecationWarning,
             stacklevel=2,
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
             "with static forward method: @staticmethod def forward(ctx, x), called as MyFunction.apply(x)."
         )
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
@@ -145,7 +152,7 @@ class Function(metaclass=FunctionMeta):
     vjp = backward
 
     @staticmethod
-    def jvp(ctx, *grad_inputs):
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
@@ -153,14 +160,14 @@ class Function(metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     @staticmethod
-    def vmap(info, in_dims, *args):
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap static method or set "
             "generate_vmap_rule=True."
         )
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward, and records backward if an input asks for gradients."""
         if _Batched is not None and _any_batched((*args, *kwargs.values())):
             from .._vmap_function import call_function
@@ -227,7 +234,7 @@ def _with_defaults(forward, args, kwargs):
     return bound.args, bound.kwargs
 
 
-def once_differentiable(backward):
+def once_differentiable(backward: Any) -> Any:
     """Marks a backward that is not itself differentiable: a second backward through it is an error."""
 
     @functools.wraps(backward)

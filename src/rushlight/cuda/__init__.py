@@ -1,5 +1,7 @@
 """Questions about CUDA devices, of which there are none: what asks is answered, what needs one says so."""
 
+from __future__ import annotations
+
 import threading
 import warnings
 from collections import OrderedDict
@@ -31,31 +33,31 @@ class OutOfMemoryError(RuntimeError):
     """A device has no memory left."""
 
 
-def is_available():
+def is_available() -> bool:
     return False
 
 
-def device_count():
+def device_count() -> int:
     return 0
 
 
-def is_initialized():
+def is_initialized() -> bool:
     return False
 
 
-def is_bf16_supported(including_emulation=True):
+def is_bf16_supported(including_emulation: bool = True) -> bool:
     return False
 
 
-def is_tf32_supported():
+def is_tf32_supported() -> bool:
     return False
 
 
-def get_arch_list():
+def get_arch_list() -> list[str]:
     return []
 
 
-def get_gencode_flags():
+def get_gencode_flags() -> str:
     return ""
 
 
@@ -121,73 +123,73 @@ manual_seed = manual_seed_all = seed = seed_all = set_rng_state = set_rng_state_
 _lazy_call = _sleep = _nothing
 
 
-def get_rng_state_all():
+def get_rng_state_all() -> list[Tensor]:
     return []
 
 
-def memory_stats(device=None):
+def memory_stats(device: device | str | int | None = None) -> dict[str, Any]:
     return OrderedDict()
 
 
-def memory_stats_as_nested_dict(device=None):
+def memory_stats_as_nested_dict(device: device | str | int | None = None) -> dict[str, Any]:
     return {}
 
 
-def memory_snapshot(mempool_id=None):
+def memory_snapshot(mempool_id: Any = None) -> Any:
     return []
 
 
-def memory_summary(device=None, abbreviated=False):
+def memory_summary(device: device | str | int | None = None, abbreviated: bool = False) -> str:
     return "no CUDA device: nothing is allocated on one"
 
 
-def list_gpu_processes(device=None):
+def list_gpu_processes(device: device | str | int | None = None) -> str:
     return "no CUDA device"
 
 
-def is_current_stream_capturing():
+def is_current_stream_capturing() -> bool:
     return False
 
 
 class device:
     """with torch.cuda.device(index): a choice of device, without one to choose."""
 
-    def __init__(self, device):
+    def __init__(self, device: Any) -> None:
         self.idx = getattr(device, "index", device)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> Literal[False]:
         return False
 
 
 class device_of(device):
     """The device of a tensor, if it is on one."""
 
-    def __init__(self, obj):
+    def __init__(self, obj: Any) -> None:
         super().__init__(-1)
 
 
 class StreamContext:
     """with torch.cuda.stream(s): does nothing for None."""
 
-    def __init__(self, stream):
+    def __init__(self, stream: Any) -> None:
         self.stream = stream
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> Literal[False]:
         return False
 
 
-def stream(stream):
+def stream(stream: Any) -> Any:
     return StreamContext(stream)
 
 
 class Stream:
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("torch.cuda.Stream requires CUDA support")
 
 
@@ -195,12 +197,12 @@ ExternalStream = Stream
 
 
 class Event:
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("torch.cuda.Event requires CUDA support; to time code use time.perf_counter()")
 
 
 class CUDAGraph:
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
 
 
@@ -227,10 +229,11 @@ for _name in ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
+    from rushlight._C import Tensor
+    from typing import Any, Literal
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):

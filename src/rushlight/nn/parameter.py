@@ -1,8 +1,17 @@
 """Parameter and Buffer: tensors that a Module keeps, and their forms without a shape yet."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rushlight._C import device, dtype
+
 
 __all__ = [
     "Parameter",
@@ -17,7 +26,10 @@ Tensor = rl.Tensor
 _no_dispatch = getattr(rl._C, "_disabled_torch_function_impl", None)
 
 
-_TensorType: Any = type(Tensor)
+if TYPE_CHECKING:
+    _TensorType = type  # what checkers take it for
+else:
+    _TensorType = type(Tensor)
 
 
 class _Kind(_TensorType):
@@ -40,7 +52,7 @@ class Parameter(Tensor, metaclass=_Kind):
 
     _mark = "_is_param"
 
-    def __new__(cls, data=None, requires_grad=True):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = rl.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
@@ -58,20 +70,20 @@ class Parameter(Tensor, metaclass=_Kind):
                 "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
                 "implementation."
             )
-        out._is_param = True
-        return out
+        out._is_param = True  # type: ignore[attr-defined]
+        return out  # type: ignore[return-value]
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
             return memo[id(self)]
         copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
         memo[id(self)] = copy
         return copy
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce_ex__(self, proto):
+    def __reduce_ex__(self, proto: Any) -> Any:
         from collections import OrderedDict
 
         return rl._utils._rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
@@ -89,14 +101,15 @@ class Buffer(Tensor, metaclass=_Kind):
     """
 
     _mark = "_is_buffer"
+    persistent: bool
 
-    def __new__(cls, data=None, *, persistent=True):
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = rl.empty(0)
         out = data.detach().requires_grad_(data.requires_grad)
-        out.persistent = persistent
-        out._is_buffer = True
-        return out
+        out.persistent = persistent  # type: ignore[attr-defined]
+        out._is_buffer = True  # type: ignore[attr-defined]
+        return out  # type: ignore[return-value]
 
     if _no_dispatch is not None:
         __torch_function__ = _no_dispatch
@@ -113,7 +126,13 @@ class UninitializedTensorMixin:
         "is_mkldnn", "detach", "get_device", "grad_fn", "is_nested", "is_mps", "is_xpu", "retains_grad",
     })  # fmt: skip
 
-    def materialize(self, shape, device=None, dtype=None):
+    if TYPE_CHECKING:
+        data: Any
+        cls_to_become: type
+
+    def materialize(
+        self, shape: Any, device: device | str | int | None = None, dtype: dtype | None = None
+    ) -> None:
         """Turns this object into a plain one of the given shape, with memory not yet filled."""
         device = self.data.device if device is None else device
         dtype = self.data.dtype if dtype is None else dtype
@@ -121,31 +140,31 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become
 
     @property
-    def shape(self):
+    def shape(self) -> Any:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. "
             "It has none before the module's first call: run the module once on an example of its input"
         )
 
-    def share_memory_(self):
+    def share_memory_(self) -> Any:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call the module once first"
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, proto):
+    def __reduce_ex__(self, proto: Any) -> Any:
         return type(self), (self.requires_grad,)
 
-    def __getattribute__(self, name):
+    def __getattribute__(self, name: str) -> Any:
         allowed = UninitializedTensorMixin._allowed
         if name.startswith("_") or name in allowed or name in ("shape", "__class__"):
             return super().__getattribute__(name)
         raise _uninitialized(f"Tensor.{name}")
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         getter = getattr(func, "__self__", None)  # x.device calls Tensor.device.__get__
         if name in cls._allowed or getattr(getter, "__name__", None) in cls._allowed or name in _ACCESS:
@@ -164,7 +183,7 @@ def _uninitialized(what: str) -> ValueError:
     )
 
 
-def is_lazy(param):
+def is_lazy(param: object) -> bool:
     """Whether a parameter or buffer has no shape yet."""
     return isinstance(param, UninitializedTensorMixin)
 
@@ -174,10 +193,12 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad=True, device=None, dtype=None):
+    def __new__(
+        cls, requires_grad: bool = True, device: device | str | int | None = None, dtype: dtype | None = None
+    ) -> Any:
         return Tensor._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
             return memo[id(self)]
         copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
@@ -190,7 +211,13 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     cls_to_become = Tensor
 
-    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+        persistent: bool = True,
+    ) -> Any:
         out = Tensor._make_subclass(cls, rl.empty(0, device=device, dtype=dtype), requires_grad)
         out.persistent = persistent
         out._is_buffer = True

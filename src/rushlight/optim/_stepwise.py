@@ -6,10 +6,17 @@ runs one multi-tensor op of the core over all of them. The formula written out b
 differentiable steps, sparse gradients, tensors of mixed types.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import rushlight as rl
 from rushlight.optim.optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 # Options that came to PyTorch's optimizers over the years, and what a file without them meant.
 _LATER = {
@@ -75,7 +82,7 @@ class StepwiseOptimizer(Optimizer):
         """Whether parameters of the group have state at all."""
         return True
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step for all parameters that have a gradient; returns what the closure returned."""
         loss = None
         if closure is not None:

@@ -1,5 +1,7 @@
 """Adadelta: rates from the ratio of past updates to past gradients."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -10,6 +12,14 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Adadelta", "adadelta"]
 
@@ -22,17 +32,17 @@ class Adadelta(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1.0,
-        rho=0.9,
-        eps=1e-6,
-        weight_decay=0,
-        foreach=None,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        capturable=False,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
         super().__init__(params, locals())
 
@@ -41,22 +51,22 @@ class Adadelta(StepwiseOptimizer):
 
 
 def adadelta(
-    params,
-    grads,
-    square_avgs,
-    acc_deltas,
-    state_steps,
-    capturable=False,
-    foreach=None,
-    differentiable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
     *,
-    lr,
-    rho,
-    eps,
-    weight_decay,
-    maximize,
-):
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
     """One step of Adadelta on lists of tensors."""
     lists = (params, grads, square_avgs, acc_deltas, state_steps)
     if not differentiable:

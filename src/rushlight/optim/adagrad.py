@@ -1,7 +1,17 @@
 """Adagrad: each element's rate falls with the sum of its squared gradients."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import StepwiseOptimizer, number, rows, run_fused, step_dtype
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Adagrad", "adagrad"]
 
@@ -26,24 +36,24 @@ class Adagrad(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lr_decay=0,
-        weight_decay=0,
-        initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 self.state[p].update(self._start(p, group))
 
-    def share_memory(self):
+    def share_memory(self) -> None:
         """Moves the state to memory shared between processes (Hogwild training)."""
         for group in self.param_groups:
             for p in group["params"]:
@@ -60,24 +70,24 @@ class Adagrad(StepwiseOptimizer):
 
 
 def adagrad(
-    params,
-    grads,
-    state_sums,
-    state_steps,
-    fused=None,
-    grad_scale=None,
-    found_inf=None,
-    has_sparse_grad=False,
-    foreach=None,
-    differentiable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
     *,
-    lr,
-    weight_decay,
-    lr_decay,
-    eps,
-    maximize,
-):
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
     """One step of Adagrad on lists of tensors; a sparse gradient changes its own rows only."""
     lists = (params, grads, state_sums, state_steps)
     sparse = has_sparse_grad or any(g.is_sparse for g in grads)

@@ -1,5 +1,7 @@
 """Adam, and what its relatives share: running means of the gradient and of its square."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -13,10 +15,18 @@ from rushlight.optim._stepwise import (
     zeros_like,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
+
 __all__ = ["Adam", "adam"]
 
 
-def moments(lists, options):
+def moments(lists: Any, options: Any) -> Any:
     """Updates the means of each parameter; yields (p, grad, m, v, t, other state), t counting steps from 1.
 
     lists: params, grads, exp_avgs, exp_avg_sqs, state_steps and further state.
@@ -55,20 +65,20 @@ class Adam(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         in_foreach = foreach and not capturable
         tensors = {f"betas[{i}]": beta for i, beta in enumerate(betas) if isinstance(beta, rl.Tensor)}
         check(len(tensors) in (0, len(betas)), "betas must be either both floats or both Tensors")
@@ -89,29 +99,29 @@ class Adam(StepwiseOptimizer):
 
 
 def adam(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    max_exp_avg_sqs,
-    state_steps,
-    foreach=None,
-    capturable=False,
-    differentiable=False,
-    fused=None,
-    grad_scale=None,
-    found_inf=None,
-    has_complex=False,
-    decoupled_weight_decay=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: Any,
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
     *,
-    amsgrad,
-    beta1,
-    beta2,
-    lr,
-    weight_decay,
-    eps,
-    maximize,
-):
+    amsgrad: bool,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
     """One step of Adam on lists of tensors; the step counters are raised first."""
     if not differentiable:
         lr, beta1, beta2, weight_decay = number(lr), number(beta1), number(beta2), number(weight_decay)

@@ -1,5 +1,7 @@
 """Adamax: Adam by the infinity norm."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -9,6 +11,14 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Adamax", "adamax"]
 
@@ -21,17 +31,17 @@ class Adamax(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         super().__init__(params, locals())
 
     def _start(self, p, group):
@@ -39,23 +49,23 @@ class Adamax(StepwiseOptimizer):
 
 
 def adamax(
-    params,
-    grads,
-    exp_avgs,
-    exp_infs,
-    state_steps,
-    foreach=None,
-    maximize=False,
-    differentiable=False,
-    capturable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
     *,
-    eps,
-    beta1,
-    beta2,
-    lr,
-    weight_decay,
-):
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
     """One step of Adamax on lists of tensors."""
     lists = (params, grads, exp_avgs, exp_infs, state_steps)
     if not differentiable:

@@ -1,5 +1,7 @@
 """Averaged stochastic gradient descent (Polyak and Juditsky)."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -9,6 +11,14 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["ASGD", "asgd"]
 
@@ -33,17 +43,17 @@ class ASGD(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lambd=1e-4,
-        alpha=0.75,
-        t0=1e6,
-        weight_decay=0,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         super().__init__(params, locals())
 
     def _start(self, p, group):
@@ -53,24 +63,24 @@ class ASGD(StepwiseOptimizer):
 
 
 def asgd(
-    params,
-    grads,
-    axs,
-    mus,
-    etas,
-    state_steps,
-    foreach=None,
-    maximize=False,
-    differentiable=False,
-    capturable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
     *,
-    lambd,
-    lr,
-    t0,
-    alpha,
-    weight_decay,
-):
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
     """One step of ASGD on lists of tensors."""
     lr = number(lr)
     lists = (params, grads, axs, mus, etas, state_steps)

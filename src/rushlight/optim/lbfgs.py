@@ -1,9 +1,19 @@
 """L-BFGS: quasi-Newton steps from the last few changes of parameters and gradient."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._line_search import _cubic_minimum, _Point, strong_wolfe
 from rushlight.optim._stepwise import check, check_options
 from rushlight.optim.optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["LBFGS"]
 
@@ -26,15 +36,15 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
-    ):
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_options(("lr",), {"lr": lr})
         if max_eval is None:
             max_eval = max_iter * 5 // 4
@@ -45,7 +55,7 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
         self._numel_cache = None
 
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Minimises for up to max_iter iterations; returns the loss it started from."""
         with rl.no_grad():
             return self._minimize(rl.enable_grad()(closure))

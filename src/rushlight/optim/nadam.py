@@ -1,5 +1,7 @@
 """NAdam: Adam with Nesterov momentum."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -9,6 +11,14 @@ from rushlight.optim._stepwise import (
     zeros_like,
 )
 from rushlight.optim.adam import moments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["NAdam", "nadam"]
 
@@ -34,19 +44,19 @@ class NAdam(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         super().__init__(params, locals())
 
     def _start(self, p, group):
@@ -56,26 +66,26 @@ class NAdam(StepwiseOptimizer):
 
 
 def nadam(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    mu_products,
-    state_steps,
-    decoupled_weight_decay=False,
-    foreach=None,
-    capturable=False,
-    differentiable=False,
-    has_complex=False,
-    maximize=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
     *,
-    beta1,
-    beta2,
-    lr,
-    weight_decay,
-    momentum_decay,
-    eps,
-):
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
     """One step of NAdam on lists of tensors."""
     if not differentiable:
         lr = number(lr)

@@ -1,5 +1,7 @@
 """The base of all optimizers: parameter groups, state, hooks, saving and loading. No arithmetic here."""
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
@@ -7,10 +9,18 @@ from copy import deepcopy
 
 import rushlight as rl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Self
+
+    from rushlight._C import Tensor
+    from rushlight.utils.hooks import RemovableHandle
+
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
-_global_pre_hooks: OrderedDict = OrderedDict()
-_global_post_hooks: OrderedDict = OrderedDict()
+_global_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 # Each optimizer has one table a kind of hook, as an attribute of this name.
 _HOOKS = tuple(
@@ -23,7 +33,7 @@ _HOOKS = tuple(
 class _RequiredParameter:
     """The default of an option that every group must give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
@@ -40,12 +50,12 @@ def _register(hooks, hook, prepend=False):
     return handle
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before the step of every optimizer."""
     return _register(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after the step of every optimizer."""
     return _register(_global_post_hooks, hook)
 
@@ -96,13 +106,28 @@ class Optimizer:
 
         return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
 
-    def __init_subclass__(cls, **kwargs):
+    defaults: dict[str, Any]
+    state: defaultdict[Tensor, Any]
+    param_groups: list[dict[str, Any]]
+    if TYPE_CHECKING:  # tables of hooks: see _HOOKS
+        _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
+        _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
+        _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+        _optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+        _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+        _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if own is not None and not getattr(own, "hooked", False):
-            cls.step = _with_hooks(own)
+            cls.step = _with_hooks(own)  # type: ignore[method-assign]
 
-    def __init__(self, params, defaults):
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        defaults: dict[str, Any],
+    ) -> None:
         if isinstance(params, rl.Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
@@ -112,7 +137,7 @@ class Optimizer:
         self.state = defaultdict(dict)
         self.param_groups = []
         self._make_hook_tables()
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError(
                 "optimizer got an empty parameter list (a generator such as model.parameters() can be used only once)"
@@ -124,15 +149,15 @@ class Optimizer:
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hook_tables()
         self.defaults.setdefault("differentiable", False)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")
@@ -140,27 +165,42 @@ class Optimizer:
         lines.append(")")
         return "\n".join(lines)
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(
+        self,
+        hook: Callable[
+            [Self, tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]] | None
+        ],
+    ) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step; it may return new (args, kwargs)."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(
+        self, hook: Callable[[Self, tuple[Any, ...], dict[str, Any]], None]
+    ) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls hook(optimizer) before state_dict()."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(
+        self, hook: Callable[[Optimizer, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) on the result of state_dict(); it may return another."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[[Optimizer, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls hook(optimizer, state_dict) before loading; it may return another to load."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Calls hook(optimizer) after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
@@ -171,11 +211,11 @@ class Optimizer:
             state_dict = state_dict if replacement is None else replacement
         return state_dict
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """{"state": {index: state}, "param_groups": [...]}, parameters replaced by their index."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        index = {}
+        index: dict[int, int] = {}
         for group in self.param_groups:
             for p in group["params"]:
                 index.setdefault(id(p), len(index))
@@ -188,7 +228,7 @@ class Optimizer:
             self._optimizer_state_dict_post_hooks, {"state": state, "param_groups": groups}
         )
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the state and the options of a state_dict made by an optimizer with the same groups."""
         state_dict = self._passed_on(self._optimizer_load_state_dict_pre_hooks, state_dict.copy())
         saved = deepcopy(state_dict["param_groups"])
@@ -200,7 +240,7 @@ class Optimizer:
             theirs["params"] = mine["params"]
             if "param_names" in mine:
                 theirs.setdefault("param_names", mine["param_names"])
-        state = defaultdict(dict)
+        state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in owners:
                 p, group = owners[key]
@@ -211,7 +251,7 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients (sets them to None), or fills them with zeros."""
         for group in self.param_groups:
             for p in group["params"]:
@@ -224,11 +264,11 @@ class Optimizer:
                         p.grad.detach_()
                     p.grad.zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Changes the parameters by their gradients; a closure evaluates the loss again and returns it."""
         raise NotImplementedError
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a dict with "params" (tensors, or (name, tensor) pairs) and the options that differ from the
         defaults.
         """
@@ -321,12 +361,7 @@ def _fitted(value, param, group, name=None):
     return value
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
-
-
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     # Private names of torch.optim.optimizer that optimizers written elsewhere import.
     from rushlight.optim import _compat
 

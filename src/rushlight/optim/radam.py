@@ -1,5 +1,7 @@
 """RAdam: Adam that waits until the variance of its second moment can be trusted."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -11,6 +13,14 @@ from rushlight.optim._stepwise import (
     zeros_like,
 )
 from rushlight.optim.adam import moments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["RAdam", "radam"]
 
@@ -33,18 +43,18 @@ class RAdam(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        decoupled_weight_decay=False,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         super().__init__(params, locals())
 
     def _start(self, p, group):
@@ -52,24 +62,24 @@ class RAdam(StepwiseOptimizer):
 
 
 def radam(
-    params,
-    grads,
-    exp_avgs,
-    exp_avg_sqs,
-    state_steps,
-    decoupled_weight_decay=False,
-    foreach=None,
-    differentiable=False,
-    capturable=False,
-    has_complex=False,
-    maximize=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
     *,
-    beta1,
-    beta2,
-    lr,
-    weight_decay,
-    eps,
-):
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    eps: float,
+) -> None:
     """One step of RAdam on lists of tensors."""
     lists = (params, grads, exp_avgs, exp_avg_sqs, state_steps)
     if not differentiable:

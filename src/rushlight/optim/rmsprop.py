@@ -1,5 +1,7 @@
 """RMSprop: gradients divided by the running root of their mean square."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -9,6 +11,14 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["RMSprop", "rmsprop"]
 
@@ -33,18 +43,18 @@ class RMSprop(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        alpha=0.99,
-        eps=1e-8,
-        weight_decay=0,
-        momentum=0,
-        centered=False,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         super().__init__(params, locals())
 
     def _start(self, p, group):
@@ -57,25 +67,25 @@ class RMSprop(StepwiseOptimizer):
 
 
 def rmsprop(
-    params,
-    grads,
-    square_avgs,
-    grad_avgs,
-    momentum_buffer_list,
-    state_steps,
-    foreach=None,
-    maximize=False,
-    differentiable=False,
-    capturable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
     *,
-    lr,
-    alpha,
-    eps,
-    weight_decay,
-    momentum,
-    centered,
-):
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
     """One step of RMSprop on lists of tensors."""
     if not differentiable:
         lr = number(lr)

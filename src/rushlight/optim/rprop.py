@@ -1,5 +1,7 @@
 """Rprop: step sizes of their own for each element, led by the signs of successive gradients."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
@@ -10,6 +12,14 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Rprop", "rprop"]
 
@@ -24,16 +34,16 @@ class Rprop(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
         *,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, locals())
 
@@ -49,22 +59,22 @@ class Rprop(StepwiseOptimizer):
 
 
 def rprop(
-    params,
-    grads,
-    prevs,
-    step_sizes,
-    state_steps,
-    foreach=None,
-    capturable=False,
-    maximize=False,
-    differentiable=False,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
     *,
-    step_size_min,
-    step_size_max,
-    etaminus,
-    etaplus,
-):
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
     """One step of Rprop on lists of tensors."""
     lists = (params, grads, prevs, step_sizes, state_steps)
     options = (etaminus, etaplus, step_size_min, step_size_max, maximize)

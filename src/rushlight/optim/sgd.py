@@ -1,7 +1,17 @@
 """Stochastic gradient descent, with momentum (Sutskever's form: the rate multiplies the velocity)."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.optim._stepwise import StepwiseOptimizer, check, number, options_for, run_fused, zeros_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["SGD", "sgd"]
 
@@ -29,18 +39,18 @@ class SGD(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check(
             not nesterov or (momentum > 0 and dampening == 0),
             "Nesterov momentum requires a momentum and zero dampening",
@@ -62,23 +72,23 @@ class SGD(StepwiseOptimizer):
 
 
 def sgd(
-    params,
-    d_p_list,
-    momentum_buffer_list,
-    has_sparse_grad=False,
-    foreach=None,
-    fused=None,
-    grad_scale=None,
-    found_inf=None,
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
     *,
-    weight_decay,
-    momentum,
-    lr,
-    dampening,
-    nesterov,
-    maximize,
-    _differentiable=False,
-):
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+    _differentiable: bool = False,
+) -> None:
     """One step of SGD on lists of tensors; a buffer that is None starts as the first gradient, undamped."""
     fresh = [int(buffer is None) for buffer in momentum_buffer_list]
     if 1 in fresh:

@@ -1,9 +1,19 @@
 """Adam for sparse gradients: only the elements that a gradient names are touched."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
 from rushlight.optim._stepwise import StepwiseOptimizer, check, number, zeros_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["SparseAdam"]
 
@@ -17,7 +27,14 @@ class SparseAdam(StepwiseOptimizer):
     lists = ("exp_avg", "exp_avg_sq", "step")
     not_negative = ("lr", "eps")
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
         super().__init__(params, locals())
         check(lr > 0.0, f"Invalid learning rate: {lr}")
         check(eps > 0.0, f"Invalid epsilon value: {eps}")
@@ -45,7 +62,19 @@ class SparseAdam(StepwiseOptimizer):
         super()._apply(group, params, grads, states)
 
 
-def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr, maximize):
+def sparse_adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    maximize: bool,
+) -> None:
     """One step of SparseAdam on lists of tensors; the step counts are numbers, raised by the caller."""
     lr = number(lr)
     with rl.no_grad():

@@ -2,12 +2,24 @@
 averages.
 """
 
+from __future__ import annotations
+
 import math
 from copy import deepcopy
 
 import rushlight as rl
 from rushlight import nn
 from rushlight.optim.lr_scheduler._base import LRScheduler, per_group
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, Literal
+
+    from rushlight._C import Tensor, device
+    from rushlight.nn.modules.module import Module
+    from rushlight.optim.optimizer import Optimizer
+
 
 __all__ = [
     "AveragedModel",
@@ -25,7 +37,7 @@ def _check_decay(decay):
         raise ValueError(f"Invalid decay value {decay} provided: it must be in [0, 1]")
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Any:
     """average, new, count -> decay * average + (1 - decay) * new."""
     _check_decay(decay)
 
@@ -36,7 +48,7 @@ def get_ema_avg_fn(decay=0.999):
     return average
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Any:
     """average, new, count -> the mean of all so far."""
 
     def average(averaged_param, current_param, num_averaged):
@@ -46,7 +58,7 @@ def get_swa_avg_fn():
     return average
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
     """The same as get_ema_avg_fn on lists, in place."""
     _check_decay(decay)
 
@@ -56,7 +68,7 @@ def get_ema_multi_avg_fn(decay=0.999):
     return average
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Any:
     """The same as get_swa_avg_fn on lists, in place."""
 
     def average(averaged_params, current_params, num_averaged):
@@ -83,7 +95,16 @@ class AveragedModel(nn.Module):
     use_buffers averages buffers too; otherwise they are copied.
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    n_averaged: Tensor
+
+    def __init__(
+        self,
+        model: Module,
+        device: device | str | int | None = None,
+        avg_fn: Callable[[Tensor, Tensor, Tensor | int], Tensor] | None = None,
+        multi_avg_fn: Any = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn can say how to average")
@@ -92,14 +113,14 @@ class AveragedModel(nn.Module):
         self.register_buffer("n_averaged", rl.zeros((), dtype=rl.int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         return self.module(*args, **kwargs)
 
     def _averaged_tensors(self, model):
         tensors = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
         return [t.detach() for t in tensors]
 
-    def update_parameters(self, model):
+    def update_parameters(self, model: Module) -> None:
         """Takes one more value of each parameter of the model into the averages."""
         averages, news = self._averaged_tensors(self.module), self._averaged_tensors(model)
         with rl.no_grad():
@@ -118,7 +139,7 @@ class AveragedModel(nn.Module):
             self.n_averaged += 1
 
 
-def update_bn(loader, model, device=None):
+def update_bn(loader: Iterable[Any], model: Module, device: device | str | int | None = None) -> None:
     """Computes the running statistics of a model's batch norms afresh, by one pass over the loader."""
     with rl.no_grad():
         norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
@@ -142,7 +163,14 @@ def update_bn(loader, model, device=None):
 class SWALR(LRScheduler):
     """Goes from the present rates to swa_lr in anneal_epochs, along a cosine or a line, and stays there."""
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float,
+        anneal_epochs: int = 10,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         for group, lr in zip(optimizer.param_groups, per_group("swa_lr", optimizer, swa_lr), strict=True):
             group["swa_lr"] = lr
         if anneal_strategy not in ("cos", "linear"):

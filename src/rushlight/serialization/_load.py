@@ -1,5 +1,7 @@
 """load(): checkpoints of all eras (zip archives, the older streams, the first tar files)."""
 
+from __future__ import annotations
+
 import io
 import os
 import pickle
@@ -15,8 +17,20 @@ from rushlight.serialization._source import Source
 from rushlight.serialization._vm import UnpicklingError, globals_of, shown
 from rushlight.serialization._zip import ZipReader
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Loads what save() or torch.save() wrote from a path, a file or bytes; .npy, .npz and .safetensors files too.
     Unless weights_only=False is said, nothing in the file can run code.
     """
@@ -154,7 +168,7 @@ def _load_zip(archive, reader, mapped, name):
     return found
 
 
-def storages_of(archive, reader, mapped=None, folder="data"):
+def storages_of(archive: Any, reader: Any, mapped: Any = None, folder: str = "data") -> Any:
     """persistent(id) -> typed storage, for the storages in a folder of an archive."""
     swap = _byte_order(archive) != sys.byteorder
     loaded = {}
@@ -211,7 +225,7 @@ def _map_file(f):
     return numpy.frombuffer(mmap.mmap(f.fileno(), 0, access=access), numpy.uint8)
 
 
-def get_unsafe_globals_in_checkpoint(f):
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The names a zip checkpoint asks for that a weights_only load would refuse."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as opened:

@@ -3,6 +3,7 @@
 import enum
 import mmap
 import threading
+from typing import Any
 
 
 class SourceChangeWarning(Warning):
@@ -23,14 +24,16 @@ class _Section:
 class config:
     """What torch.utils.serialization.config holds."""
 
-    load = _Section(
+    load: Any = _Section(
         mmap=False,
         endianness=None,
         mmap_flags=getattr(mmap, "MAP_PRIVATE", 2),
         calculate_storage_offsets=False,
     )
     # sync: whether save() waits until the disk has the file, which only a machine that loses its power needs.
-    save = _Section(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64, sync=False)
+    save: Any = _Section(
+        compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64, sync=False
+    )
 
 
 _local = threading.local()

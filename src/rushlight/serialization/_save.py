@@ -1,5 +1,7 @@
 """save(): a pickle of the object with its tensors' storages beside it, in PyTorch's zip format."""
 
+from __future__ import annotations
+
 import os
 import pickle
 import struct
@@ -13,19 +15,24 @@ from rushlight.serialization._replace import replacing
 from rushlight.serialization._storage import tensor_over_storage
 from rushlight.serialization._zip import ZipWriter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+
 DEFAULT_PROTOCOL = 2
 
 
 def save(
-    obj,
-    f,
-    pickle_module=pickle,
-    pickle_protocol=DEFAULT_PROTOCOL,
-    _use_new_zipfile_serialization=True,
-    _disable_byteorder_record=False,
+    obj: object,
+    f: str | os.PathLike[str] | IO[bytes],
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
     *,
-    compact_views=False,
-):
+    compact_views: bool = False,
+) -> None:
     """Saves an object to a path or a file. A path is replaced only when all has been written.
 
     A tensor is saved with its whole storage, however small a part of it it looks at. With compact_views=True the
@@ -133,7 +140,7 @@ class _Storages:
         return (str(key[0]), location_tag(whole), count), offset, stride
 
 
-def identity_of(tensor):
+def identity_of(tensor: Any) -> Any:
     """The same for tensors that share their storage; storages without memory are each their own."""
     storage = tensor.untyped_storage()
     return (storage.data_ptr(), storage.nbytes()) if storage.nbytes() else (id(tensor), 0)

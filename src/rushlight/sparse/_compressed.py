@@ -1,10 +1,19 @@
 """Compressed rows (CSR) and columns (CSC): where the entries of each row, or column, begin. They compute as COO does,
 and give their own layout back."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._coo import SparseTensor, make
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype, layout
 
 
 class SparseCompressedTensor(SparseTensor):
@@ -152,17 +161,17 @@ def _compressed(layout, starts, others, values, size, dtype, requires_grad, chec
 
 @factory
 def sparse_csr_tensor(
-    crow_indices,
-    col_indices,
-    values,
-    size=None,
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    check_invariants=None,
-    **kwargs,
-):
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """A sparse matrix given by where its rows begin, the columns of its entries, and their values."""
     return _compressed(
         rl.sparse_csr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
@@ -171,17 +180,17 @@ def sparse_csr_tensor(
 
 @factory
 def sparse_csc_tensor(
-    ccol_indices,
-    row_indices,
-    values,
-    size=None,
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    check_invariants=None,
-    **kwargs,
-):
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """A sparse matrix given by where its columns begin, the rows of its entries, and their values."""
     return _compressed(
         rl.sparse_csc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
@@ -190,17 +199,17 @@ def sparse_csc_tensor(
 
 @factory
 def sparse_bsr_tensor(
-    crow_indices,
-    col_indices,
-    values,
-    size=None,
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    check_invariants=None,
-    **kwargs,
-):
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """A sparse matrix of blocks, given by where its rows of blocks begin, the columns of its blocks, and the blocks."""
     return _compressed(
         rl.sparse_bsr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
@@ -209,17 +218,17 @@ def sparse_bsr_tensor(
 
 @factory
 def sparse_bsc_tensor(
-    ccol_indices,
-    row_indices,
-    values,
-    size=None,
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    device=None,
-    requires_grad=False,
-    check_invariants=None,
-    **kwargs,
-):
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """A sparse matrix of blocks, given by where its columns of blocks begin, the rows of its blocks, and the blocks."""
     return _compressed(
         rl.sparse_bsc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
@@ -228,17 +237,17 @@ def sparse_bsc_tensor(
 
 @factory
 def sparse_compressed_tensor(
-    compressed_indices,
-    plain_indices,
-    values,
-    size=None,
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    layout=None,
-    requires_grad=False,
-    check_invariants=None,
-    **kwargs,
-):
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """A sparse matrix in the compressed layout that is named: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")

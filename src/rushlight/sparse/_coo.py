@@ -4,11 +4,21 @@ Every op on it arrives at __torch_function__ and is answered by _functions.py, o
 flow through the values: a sparse tensor wants gradients when its values do.
 """
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._invariants import check_sparse_tensor_invariants
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import device, dtype
+
 
 _METADATA = frozenset(
     [
@@ -417,23 +427,23 @@ def make(indices, values, size, coalesced=False):
 
 @factory
 def sparse_coo_tensor(
-    indices=None,
-    values=None,
-    size=None,
+    indices: Any = None,
+    values: Any = None,
+    size: int | Sequence[int] | None = None,
     *,
-    dtype=None,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
-    check_invariants=None,
-    is_coalesced=None,
-):
+    dtype: dtype | None = None,
+    device: device | str | int | None = None,
+    pin_memory: bool | None = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
     """A sparse tensor with `values` at the places that the columns of `indices` name; the rest is zero."""
     if values is None:
         size = size if indices is None else indices
         if size is None:
             raise TypeError("sparse_coo_tensor(): expected indices and values, or a size")
-        indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)
+        indices, values = rl.empty((len(size), 0), dtype=rl.int64), rl.empty(0, dtype=dtype)  # type: ignore[arg-type]
     if not isinstance(indices, Tensor):
         indices = rl.tensor(indices)
     values = values if isinstance(values, Tensor) else rl.tensor(values, dtype=dtype)

@@ -1,8 +1,14 @@
 """Attention: softmax(q k' / sqrt(d)) v, and the multi-head form of the Transformer."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
@@ -118,13 +124,13 @@ def _check_masks(attn_mask, key_padding_mask, need_weights, is_causal):
 
 
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
-    add_zero_attn,
-    dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
-    attn_mask=None,
-    use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None,
-    static_v=None, average_attn_weights=True, is_causal=False,
-):  # fmt: skip
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None, need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+    static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Multi-head attention of query (L, N, E) over key and value (S, N, E): (result, weights or None)."""
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

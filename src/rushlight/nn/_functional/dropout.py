@@ -1,8 +1,14 @@
 """Dropout: single elements, whole channels, and the kind that keeps selu's statistics."""
 
+from __future__ import annotations
+
 import warnings
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
 
 
 def _check(p):
@@ -10,7 +16,7 @@ def _check(p):
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Sets elements to 0 with probability p and scales the others by 1 / (1 - p)."""
     _check(p)
     return rl.dropout_(input, p, training) if inplace else rl.dropout(input, p, training)
@@ -28,13 +34,15 @@ def _drop_channels_of_one(input, p, training, inplace):
     return out.squeeze_(0) if inplace else out.squeeze(0)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for selu: sets elements to its floor, and keeps mean 0 and variance 1."""
     _check(p)
     return rl.alpha_dropout_(input, p, training) if inplace else rl.alpha_dropout(input, p, training)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
     """alpha_dropout of whole channels."""
     _check(p)
     if inplace:
@@ -42,7 +50,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     return rl.feature_alpha_dropout(input, p, training)
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drops whole channels of (N, C, L) or (C, L)."""
     _check(p)
     ndim = input.dim()
@@ -54,7 +62,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     return (_drop_channels_of_one if ndim == 2 else _drop_channels)(input, p, training, inplace)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drops whole channels of (N, C, H, W)."""
     _check(p)
     ndim = input.dim()
@@ -73,7 +81,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     return _drop_channels(input, p, training, inplace)
 
 
-def dropout3d(input, p=0.5, training=True, inplace=False):
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Drops whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _check(p)
     ndim = input.dim()

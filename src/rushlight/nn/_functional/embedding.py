@@ -1,10 +1,16 @@
 """Lookups in tables of vectors."""
 
+from __future__ import annotations
+
 import functools
 import warnings
 
 import rushlight as rl
 from rushlight.nn import _core as core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
 
 
 def _renormalize(weight, input, max_norm, norm_type):
@@ -21,8 +27,14 @@ def _renormalize(weight, input, max_norm, norm_type):
 
 
 def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
     """Rows of `weight` at the indices `input`.
 
     Args:
@@ -128,10 +140,10 @@ def _check_bags(
 
 
 def embedding_bag(
-    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
-    sparse=False,
-    per_sample_weights=None, include_last_offset=False, padding_idx=None,
-):  # fmt: skip
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
     """Sums, means or maxima of rows of `weight` over bags of indices.
 
     Args:
@@ -161,7 +173,7 @@ def embedding_bag(
         include_last_offset = False
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
-    offsets = offsets.long()
+    offsets = offsets.long()  # type: ignore[union-attr]
     if include_last_offset:
         if offsets.size(0) < 1:
             raise ValueError("include_last_offset: number of offset should be at least 1")

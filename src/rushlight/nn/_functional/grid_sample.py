@@ -1,11 +1,20 @@
 """Sampling pictures and volumes at given places: a kernel for floats and doubles, else written with gather."""
 
+from __future__ import annotations
+
 import itertools
 import warnings
 
 import rushlight as rl
 from rushlight import _autocast
 from rushlight.nn import _core as core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
@@ -78,7 +87,13 @@ def _is_plain(input, grid):
 
 
 @_autocast.full
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
     """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
     [-1, 1], x first.
 
@@ -136,7 +151,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     if mode == "bicubic":
         whole = [x.floor() for x in at]
         weights = [_cubic(x - w) for x, w in zip(at, whole, strict=True)]
-        total = None
+        total: Any = None
         for taps in itertools.product(range(4), repeat=n):
             places = [
                 _keep_inside(w + (k - 1), s, padding_mode, align_corners)

@@ -3,6 +3,8 @@
 Every method is separable: each dimension is resized on its own, by the core or by index_select.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 import warnings
@@ -11,6 +13,13 @@ import rushlight as rl
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of, last_order
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor
 
 
 def _step(n_in, n_out, align_corners, factor):
@@ -166,7 +175,9 @@ def _order(sizes, out):
     return shrinking + [d for d in reversed(dims) if out[d] >= sizes[d]]
 
 
-def resize(input, out, factors, mode, align_corners, antialias=False):
+def resize(
+    input: Tensor, out: Any, factors: Any, mode: str, align_corners: Any, antialias: bool = False
+) -> Tensor:
     """(N, C, ...) resized to the sizes `out`; `factors` are the scales to take instead of the sizes' ratios, or None."""
     _check_sizes(input, out)
     n = input.dim() - 2
@@ -219,14 +230,14 @@ _DIMENSIONS = {
 
 
 def interpolate(
-    input,
-    size=None,
-    scale_factor=None,
-    mode="nearest",
-    align_corners=None,
-    recompute_scale_factor=None,
-    antialias=False,
-):
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
     """Resizes (N, C, ...) over its last dimensions.
 
     Args:
@@ -270,7 +281,13 @@ def interpolate(
     return (F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d)[n - 1](input, out)
 
 
-def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def upsample(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
     """The old name of `interpolate`."""
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
@@ -278,7 +295,11 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input, size=None, scale_factor=None):
+def upsample_nearest(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
     """The old name of interpolate with mode='nearest'."""
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
@@ -287,7 +308,11 @@ def upsample_nearest(input, size=None, scale_factor=None):
     return F.interpolate(input, size, scale_factor, mode="nearest")
 
 
-def upsample_bilinear(input, size=None, scale_factor=None):
+def upsample_bilinear(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
     """The old name of interpolate with mode='bilinear', align_corners=True."""
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",

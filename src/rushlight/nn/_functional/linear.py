@@ -1,9 +1,22 @@
 """Products of groups of matrices."""
 
+from __future__ import annotations
+
 import rushlight as rl
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor, dtype
 
-def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: dtype | None = None,
+) -> Tensor:
     """Products of groups of matrices: rows, columns or the inner dimension of 2-d operands are cut at
     `offs`."""
     if bias is not None:

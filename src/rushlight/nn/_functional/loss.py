@@ -1,5 +1,7 @@
 """Losses between predictions and targets of the same shape, and of classes."""
 
+from __future__ import annotations
+
 import math
 import warnings
 
@@ -7,6 +9,12 @@ import rushlight as rl
 from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
 
 
 def _reduction_of(size_average, reduce, reduction):
@@ -35,7 +43,14 @@ def _weighted(loss, input, weight, reduction):
     return _reduction.apply(loss, reduction)
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """(x - y)^2."""
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
@@ -45,7 +60,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 
 @_autocast.full
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """|x - y|."""
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
@@ -54,7 +76,14 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _reduction.apply((input - target).abs(), reduction)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
@@ -65,7 +94,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return core.smooth_l1(input, target, _reduction.get_enum(reduction), beta)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
@@ -73,22 +104,30 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return core.huber(input, target, _reduction.get_enum(reduction), delta)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-x[target]: the negative log likelihood of classes, x being log probabilities (N, C, ...)."""
     reduction = _reduction_of(size_average, reduce, reduction)
     return core.nll_loss_nd(input, target, weight, _reduction.get_enum(reduction), ignore_index)
 
 
 def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    ignore_index=-100,
-    reduce=None,
-    reduction="mean",
-    label_smoothing=0.0,
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """nll_loss of log_softmax(x): x are scores (N, C, ...), targets classes or probabilities of classes."""
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
@@ -152,9 +191,9 @@ def _soft_targets(input, target, weight, number, ignore_index, smoothing):
 
 
 def linear_cross_entropy(
-    input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
-    label_smoothing=0.0, options=None,
-):  # fmt: skip
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
     """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets
     (N, d1, ...)."""
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
@@ -190,7 +229,14 @@ def linear_cross_entropy(
     )
 
 
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """-(y log x + (1 - y) log(1 - x)) of probabilities x; logarithms stop at -100."""
     reduction = _reduction_of(size_average, reduce, reduction)
     number = _reduction.get_enum(reduction)
@@ -206,8 +252,14 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 @_autocast.full
 def binary_cross_entropy_with_logits(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
-):
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
     """binary_cross_entropy of sigmoid(x), without underflow; pos_weight multiplies the loss of positives."""
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
@@ -220,7 +272,14 @@ def binary_cross_entropy_with_logits(
 
 
 @_autocast.full
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
     """y * (log y - x), x being log probabilities; 'batchmean' divides by the batch size."""
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
@@ -239,8 +298,15 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 @_autocast.full
 def poisson_nll_loss(
-    input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-08,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds
     Stirling's term."""
     reduction = _reduction_of(size_average, reduce, reduction)
@@ -253,7 +319,14 @@ def poisson_nll_loss(
     return _reduction.apply(loss, reduction)
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-06,
+    reduction: str = "mean",
+) -> Tensor:
     """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its
     constant."""
     if var < 0 if isinstance(var, float) else bool((var < 0).any()):
@@ -283,8 +356,14 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean
 
 
 def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
-):
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
     """Connectionist temporal classification: -log of the probability of all alignments of targets to
     log_probs (T, N, C)."""
     return rl.ctc_loss(

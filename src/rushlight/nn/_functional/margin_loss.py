@@ -1,5 +1,7 @@
 """Losses that ask for a margin: rankings, embeddings, triplets, several classes."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import _autocast
 from rushlight._compose import public
@@ -7,16 +9,36 @@ from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 from rushlight.nn._functional.loss import _reduction_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 @_autocast.full
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """log(1 + e^(-y x)) for y in {-1, 1}."""
     reduction = _reduction_of(size_average, reduce, reduction)
     return _reduction.apply(-core.logsigmoid(target * input), reduction)
 
 
 @_autocast.full
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where y = 1, max(0, margin - x) where y = -1."""
     reduction = _reduction_of(size_average, reduce, reduction)
     zero = input.new_zeros(())
@@ -26,7 +48,15 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 
 @_autocast.full
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, -y (x1 - x2) + margin)."""
     reduction = _reduction_of(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
@@ -38,7 +68,15 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 
 @_autocast.full
-def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
     reduction = _reduction_of(size_average, reduce, reduction)
     if target.dim() > 1:
@@ -60,8 +98,15 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 
 
 def multi_margin_loss(
-    input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Sum over other classes of max(0, margin - x[y] + x[j])^p, divided by the number of classes."""
     number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
     if p not in (1, 2):
@@ -71,14 +116,27 @@ def multi_margin_loss(
     return core.multi_margin_loss(input, target, int(p), margin, weight, number)
 
 
-def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def multilabel_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] +
     x[other])."""
     number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
     return core.multilabel_margin_loss(input, target, number)
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """Binary cross entropy of each class, averaged over classes."""
     reduction = _reduction_of(size_average, reduce, reduction)
     loss = -(target * core.logsigmoid(input) + (1 - target) * core.logsigmoid(-input))
@@ -90,24 +148,24 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 @public
-def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
 
 
 @_autocast.full
 def triplet_margin_loss(
-    anchor,
-    positive,
-    negative,
-    margin=1.0,
-    p=2,
-    eps=1e-6,
-    swap=False,
-    size_average=None,
-    reduce=None,
-    reduction="mean",
-):
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being the p-norm."""
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
@@ -127,8 +185,15 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
-):
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
     """triplet_margin_loss with any distance."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -1,6 +1,14 @@
 """Normalisation over batches, layers, groups, channels and vectors."""
 
+from __future__ import annotations
+
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Tensor
 
 
 def _verify_batch_size(size):
@@ -15,8 +23,15 @@ def _verify_batch_size(size):
 
 
 def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
-):
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalises each channel over batch and space; in training the running statistics are updated in
     place."""
     if training:
@@ -47,15 +62,15 @@ def _refuse_dual_statistics(input, *statistics):
 
 
 def instance_norm(
-    input,
-    running_mean=None,
-    running_var=None,
-    weight=None,
-    bias=None,
-    use_input_stats=True,
-    momentum=0.1,
-    eps=1e-05,
-):
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalises each channel of each sample over space."""
     if use_input_stats:
         size = input.size()
@@ -69,12 +84,20 @@ def instance_norm(
     )
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalises over the last dimensions, whose shape is given."""
     return rl.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
     """Divides by the root of the mean square over the last dimensions."""
     if input.is_complex():
         dims = tuple(range(-len(normalized_shape), 0))
@@ -84,7 +107,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return rl.rms_norm(input, normalized_shape, weight, eps)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
     """Normalises groups of channels of each sample."""
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
@@ -100,7 +129,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return rl.group_norm(input, num_groups, weight, bias, eps)
 
 
-def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
     """Divides each value by a power of the mean square over neighbouring channels."""
     from rushlight.nn import functional as F
 
@@ -118,7 +149,9 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     return input / (mean * alpha + k).pow(beta)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
     """Scales vectors along `dim` to length 1 in the p-norm."""
     norm = input.norm(p, dim, keepdim=True).clamp_min(eps)
     if out is None:

@@ -1,11 +1,20 @@
 """Pooling: maxima with their places, p-norms, adaptive windows, and the way back."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import _autocast
 from rushlight._convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor
 
 
 def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
@@ -79,7 +88,7 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
 
 
 @_autocast.full
-def unpool(n, input, indices, size):
+def unpool(n: Any, input: Tensor, indices: Any, size: Any) -> Tensor:
     """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
     alert_not_deterministic(f"max_unpooling{max(n, 2)}d_forward_out")
     if indices.dtype != rl.int64:
@@ -115,17 +124,38 @@ def unpool(n, input, indices, size):
     )
 
 
-def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None,
+) -> Tensor:
     """Puts values back at the places that max_pool1d told, zeros elsewhere."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None,
+) -> Tensor:
     """Puts values back at the places that max_pool2d told, zeros elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    padding: int | Sequence[int] = 0,
+    output_size: int | Sequence[int] | None = None,
+) -> Tensor:
     """Puts values back at the places that max_pool3d told, zeros elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
@@ -154,29 +184,49 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, indices, sampl
 
 
 def fractional_max_pool2d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Tensor:
     """Max pooling to a given size, or share of the size, with windows at pseudo-random steps."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
 def fractional_max_pool2d_with_indices(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int] | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """fractional_max_pool2d with the places of the maxima."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
 def fractional_max_pool3d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Any = None,
+) -> Tensor:
     """Max pooling to a given size, or share of the size, with windows at pseudo-random steps."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
 def fractional_max_pool3d_with_indices(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    output_size: int | Sequence[int] | None = None,
+    output_ratio: float | Sequence[float] | None = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """fractional_max_pool3d with the places of the maxima."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
@@ -190,27 +240,45 @@ def _lp_pool(n, pool, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
 
 
-def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool1d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int,
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """The p-norm of each window."""
     return _lp_pool(1, rl.avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """The p-norm of each window."""
     return _lp_pool(2, core.avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: int | Sequence[int],
+    stride: int | Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
     """The p-norm of each window."""
     return _lp_pool(3, core.avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """Means over windows that give a picture of output_size; None keeps a size."""
     return core.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """Means over windows that give a volume of output_size; None keeps a size."""
     return core.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
@@ -224,31 +292,37 @@ def _adaptive_max(n, input, output_size, indices):
     return result if indices else result[0]
 
 
-def adaptive_max_pool1d(input, output_size, return_indices=False):
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """Maxima over windows that give output_size of them."""
     return _adaptive_max(1, input, output_size, return_indices)
 
 
-def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d with the places of the maxima."""
     return _adaptive_max(1, input, output_size, True)
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """Maxima over windows that give a picture of output_size."""
     return _adaptive_max(2, input, output_size, return_indices)
 
 
-def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d with the places of the maxima."""
     return _adaptive_max(2, input, output_size, True)
 
 
-def adaptive_max_pool3d(input, output_size, return_indices=False):
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
     """Maxima over windows that give a volume of output_size."""
     return _adaptive_max(3, input, output_size, return_indices)
 
 
-def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d with the places of the maxima."""
     return _adaptive_max(3, input, output_size, True)

@@ -1,11 +1,20 @@
 """Scaled dot product attention."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
 from rushlight import _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 _KERNEL_TYPES = (rl.float32, rl.float64, rl.bfloat16, rl.float16)
 
@@ -19,8 +28,15 @@ def _mask_fits(mask, query):
 
 @_autocast.low
 def scaled_dot_product_attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
-):
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> Tensor:
     """softmax(query key' * scale + mask) value.
 
     Args:

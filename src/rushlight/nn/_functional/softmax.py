@@ -1,8 +1,14 @@
 """Softmax and its relatives, which may be asked without a dimension."""
 
+from __future__ import annotations
+
 import warnings
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor, dtype
 
 
 def _get_softmax_dim(name, ndim, stacklevel):
@@ -14,28 +20,36 @@ def _get_softmax_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None):
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
+) -> Tensor:
     """e^x / sum of e^x along a dimension; `dtype` casts the input first."""
     if dim is None:
         dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
+) -> Tensor:
     """softmax(-x)."""
     if dim is None:
         dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
+) -> Tensor:
     """log(softmax(x)), without underflow."""
     if dim is None:
         dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
     """A sample of the Gumbel-softmax distribution; `hard` rounds it to one-hot but keeps its gradient."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)

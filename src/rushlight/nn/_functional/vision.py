@@ -1,25 +1,34 @@
 """Padding, windows (fold and unfold), and resampling on affine grids."""
 
+from __future__ import annotations
+
 import functools
 
 import rushlight as rl
 from rushlight import _C
 from rushlight.nn.modules.utils import _pair
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-def last_order(input):
+    from rushlight._C import Tensor, memory_format
+
+
+def last_order(input: Tensor) -> memory_format | None:
     """The memory format of (N, C, ...) with its channels last, if that is input's; else None."""
     order = None if input.is_contiguous() else {4: rl.channels_last, 5: rl.channels_last_3d}.get(input.dim())
     return order if order is not None and input.is_contiguous(memory_format=order) else None
 
 
-def in_order_of(input, result):
+def in_order_of(input: Tensor, result: Any) -> Tensor:
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
     order = last_order(input)
     return result if order is None else result.contiguous(memory_format=order)
 
 
-def pad(input, pad, mode="constant", value=None):
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Pads the last dimensions; pairs of sizes (before, after) start at the last one. Negative sizes crop.
 
     mode: 'constant' (value, 0 by default), 'reflect',
@@ -80,7 +89,13 @@ def _check_windows(name, **sizes):
             raise RuntimeError(f"{what} should be {kind}, but got {what}: {list(values)} in {name}")
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(
+    input: Tensor,
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
     """Windows of pictures as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
     kernel, dilation, padding, stride = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
     _check_windows(
@@ -113,7 +128,14 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return out.squeeze(0) if input.dim() == 3 else out
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
     """Sums columns of windows back into pictures of output_size: the adjoint of `unfold`."""
     size, kernel, dilation, padding, stride = (
         _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride),
@@ -181,7 +203,7 @@ def _axis(length, align_corners, like):
     return points if align_corners else points * (length - 1) / length
 
 
-def affine_grid(theta, size, align_corners=None):
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid that makes `grid_sample` apply affine maps: theta (N, 2, 3) or (N, 3, 4), size of the
     result."""
     import warnings

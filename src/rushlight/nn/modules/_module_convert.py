@@ -1,12 +1,24 @@
 """The methods of Module that change the type or place of everything below it."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.nn.parameter import Parameter, UninitializedTensorMixin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from rushlight.nn.modules.module import Module
+
+    _M = TypeVar("_M", bound=Module)
+
 
 Tensor = rl.Tensor
 
 
-def _apply(self, fn, recurse=True):
+def _apply(self: _M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _M:
     """Replaces every parameter, gradient and buffer by fn of it, keeping the Parameter objects where
     possible."""
     if recurse:
@@ -42,7 +54,7 @@ def _apply(self, fn, recurse=True):
     return self
 
 
-def to(self, *args, **kwargs):
+def to(self: _M, *args: Any, **kwargs: Any) -> _M:
     """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype),
     to(tensor).
 

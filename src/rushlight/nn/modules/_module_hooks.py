@@ -1,10 +1,22 @@
 """Registering hooks: on all modules, and the methods of Module that register them on one."""
 
+from __future__ import annotations
+
 import weakref
 
 from rushlight import _C
 from rushlight.nn.modules import _hooks
 from rushlight.utils.hooks import RemovableHandle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from rushlight.nn.modules.module import Module
+    from rushlight.utils.hooks import RemovableHandle
+
+    _M = TypeVar("_M", bound=Module)
 
 
 def _register(table, hook, prepend=False, extra=(), call_hook=True):
@@ -19,12 +31,14 @@ def _register(table, hook, prepend=False, extra=(), call_hook=True):
     return handle
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, args) before every module's forward; it may return other arguments."""
     return _register(_hooks.home()._global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Adds hook(module, args, result) after every module's forward; it may return another result."""
     extra = [_hooks.home()._global_forward_hooks_with_kwargs] if with_kwargs else []
     extra += [_hooks.home()._global_forward_hooks_always_called] if always_call else []
@@ -40,34 +54,34 @@ def _set_global_backward(full):
     _hooks.home()._global_is_full_backward_hook = full
 
 
-def register_module_backward_hook(hook):
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds a backward hook of the old kind to every module."""
     _set_global_backward(False)
     return _register(_hooks.home()._global_backward_hooks, hook)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, grad_input, grad_output) to every module's backward."""
     _set_global_backward(True)
     return _register(_hooks.home()._global_backward_hooks, hook)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, grad_output) before every module's backward."""
     return _register(_hooks.home()._global_backward_pre_hooks, hook)
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, name, buffer), called when a buffer is registered; it may return another one."""
     return _register(_hooks.home()._global_buffer_registration_hooks, hook, call_hook=False)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, name, child), called when a child is registered; it may return another one."""
     return _register(_hooks.home()._global_module_registration_hooks, hook, call_hook=False)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, name, parameter), called when a parameter is registered; it may return another
     one."""
     return _register(_hooks.home()._global_parameter_registration_hooks, hook, call_hook=False)
@@ -112,12 +126,14 @@ def _mixed_kinds():
     )
 
 
-def register_full_backward_pre_hook(self, hook, prepend=False):
+def register_full_backward_pre_hook(
+    self: Module, hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     """Adds hook(module, grad_output), before the module's backward; it may return another grad_output."""
     return _register(self._backward_pre_hooks, hook, prepend)
 
 
-def register_backward_hook(self, hook):
+def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     """Adds a backward hook of the old kind; prefer `register_full_backward_hook`."""
     if self._is_full_backward_hook is True:
         raise _mixed_kinds()
@@ -125,7 +141,9 @@ def register_backward_hook(self, hook):
     return _register(self._backward_hooks, hook)
 
 
-def register_full_backward_hook(self, hook, prepend=False):
+def register_full_backward_hook(
+    self: Module, hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     """Adds hook(module, grad_input, grad_output), called when both are known; it may return another
     grad_input."""
     if self._is_full_backward_hook is False:
@@ -134,14 +152,23 @@ def register_full_backward_hook(self, hook, prepend=False):
     return _register(self._backward_hooks, hook, prepend)
 
 
-def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+def register_forward_pre_hook(
+    self: Module, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+) -> RemovableHandle:
     """Adds hook(module, args), before forward; it may return other args (with_kwargs: args and
     kwargs)."""
     extra = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
     return _register(self._forward_pre_hooks, hook, prepend, extra)
 
 
-def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+def register_forward_hook(
+    self: Module,
+    hook: Callable[..., Any],
+    *,
+    prepend: bool = False,
+    with_kwargs: bool = False,
+    always_call: bool = False,
+) -> RemovableHandle:
     """Adds hook(module, args, result), after forward; it may return another result.
 
     with_kwargs: hook(module, args, kwargs, result). always_call: also when forward fails.
@@ -151,13 +178,13 @@ def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, alway
     return _register(self._forward_hooks, hook, prepend, extra)
 
 
-def register_state_dict_post_hook(self, hook):
+def register_state_dict_post_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, state_dict, prefix, local_metadata), after state_dict is filled, in place."""
-    hook._from_public_api = True
+    hook._from_public_api = True  # type: ignore[attr-defined]
     return _register(self._state_dict_hooks, hook, call_hook=False)
 
 
-def _register_state_dict_hook(self, hook):
+def _register_state_dict_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     if getattr(hook, "_from_public_api", False):
         raise RuntimeError(
             f"Cannot register the same function {hook} as the state dict post hook: it was previously "
@@ -166,23 +193,25 @@ def _register_state_dict_hook(self, hook):
     return _register(self._state_dict_hooks, hook, call_hook=False)
 
 
-def register_state_dict_pre_hook(self, hook):
+def register_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, prefix, keep_vars), before state_dict."""
     return _register(self._state_dict_pre_hooks, hook, call_hook=False)
 
 
-def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+def _register_load_state_dict_pre_hook(
+    self: Module, hook: Callable[..., Any], with_module: bool = False
+) -> RemovableHandle:
     return _register(
         self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None), call_hook=False
     )
 
 
-def register_load_state_dict_pre_hook(self, hook):
+def register_load_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
     error_msgs)."""
     return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
 
-def register_load_state_dict_post_hook(self, hook):
+def register_load_state_dict_post_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
     """Adds hook(module, incompatible_keys), after load_state_dict; it may change the keys in place."""
     return _register(self._load_state_dict_post_hooks, hook, call_hook=False)

@@ -1,10 +1,23 @@
 """The methods of Module that write and read state_dicts."""
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict, namedtuple
 
 import rushlight as rl
 from rushlight.nn.parameter import Parameter, UninitializedTensorMixin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, TypeVar
+
+    from rushlight.nn.modules.module import Module
+    from rushlight.nn.parameter import Parameter
+
+    _M = TypeVar("_M", bound=Module)
+
 
 Tensor = rl.Tensor
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -21,7 +34,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-def get_extra_state(self):
+def get_extra_state(self: Module) -> Any:
     """What else belongs into the state_dict; a module that has such a thing defines this and
     set_extra_state."""
     raise RuntimeError(
@@ -30,7 +43,7 @@ def get_extra_state(self):
     )
 
 
-def set_extra_state(self, state):
+def set_extra_state(self: Module, state: Any) -> None:
     """Takes what get_extra_state gave."""
     raise RuntimeError(
         "Reached a code path in Module.set_extra_state() that should never be called. "
@@ -50,7 +63,9 @@ def _save_to_state_dict(self, destination, prefix, keep_vars):
         destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
 
-def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+def state_dict(
+    self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+) -> dict[str, Any]:
     """All parameters and persistent buffers by their paths; the tensors share memory with the module's.
 
     Args:
@@ -69,7 +84,7 @@ def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
     if destination is None:
         destination = OrderedDict()
-        destination._metadata = OrderedDict()
+        destination._metadata = OrderedDict()  # type: ignore[attr-defined]
     about = {"version": self._version}
     if hasattr(destination, "_metadata"):
         destination._metadata[prefix[:-1]] = about
@@ -205,7 +220,9 @@ def _load_below(module, state, prefix, metadata, assign, reports):
             )
 
 
-def load_state_dict(self, state_dict, strict=True, assign=False):
+def load_state_dict(
+    self: Module, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+) -> _IncompatibleKeys:
     """Copies values from a state_dict into this module and its children.
 
     Args:
@@ -217,11 +234,13 @@ def load_state_dict(self, state_dict, strict=True, assign=False):
 
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-    missing, unexpected, errors = [], [], []
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
     metadata = getattr(state_dict, "_metadata", None)
     state_dict = OrderedDict(state_dict)
     if metadata is not None:
-        state_dict._metadata = metadata
+        state_dict._metadata = metadata  # type: ignore[attr-defined]
 
     _load_below(self, state_dict, "", metadata, assign, (missing, unexpected, errors))
     if strict:

@@ -1,10 +1,23 @@
 """The methods of Module that find and list what is below it."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.nn.parameter import Parameter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
-def get_submodule(self, target):
+    from rushlight import Tensor
+    from rushlight.nn.modules.module import Module
+    from rushlight.nn.parameter import Parameter
+
+    _M = TypeVar("_M", bound=Module)
+
+
+def get_submodule(self: Module, target: str) -> Module:
     """The module at a dotted path; '' is this one."""
     module = self
     for name in target.split(".") if target else ():
@@ -16,7 +29,7 @@ def get_submodule(self, target):
     return module
 
 
-def set_submodule(self, target, module, strict=False):
+def set_submodule(self: Module, target: str, module: Module, strict: bool = False) -> None:
     """Puts a module at a dotted path; strict refuses to make a new name."""
     if target == "":
         raise ValueError("Cannot set the submodule without a target name!")
@@ -31,7 +44,7 @@ def set_submodule(self, target, module, strict=False):
     setattr(parent, name, module)
 
 
-def _get_member(self, target, kind):
+def _get_member(self: Module, target: str, kind: str) -> Any:
     path, _, name = target.rpartition(".")
     module = self.get_submodule(path)
     if not hasattr(module, name):
@@ -44,17 +57,23 @@ def _get_member(self, target, kind):
     return value
 
 
-def get_parameter(self, target):
+def get_parameter(self: Module, target: str) -> Parameter:
     """The parameter at a dotted path."""
     return self._get_member(target, "parameter")
 
 
-def get_buffer(self, target):
+def get_buffer(self: Module, target: str) -> Tensor:
     """The buffer at a dotted path."""
     return self._get_member(target, "buffer")
 
 
-def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
+def _named_members(
+    self: Module,
+    get_members_fn: Callable[[Module], Any],
+    prefix: str = "",
+    recurse: bool = True,
+    remove_duplicate: bool = True,
+) -> Iterator[tuple[str, Any]]:
     seen = set()
     for path, module in (
         self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
@@ -67,39 +86,43 @@ def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplica
             yield path + ("." if path else "") + name, value
 
 
-def parameters(self, recurse=True):
+def parameters(self: Module, recurse: bool = True) -> Iterator[Parameter]:
     """All parameters, each once."""
     for _, param in self.named_parameters(recurse=recurse):
         yield param
 
 
-def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+def named_parameters(
+    self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+) -> Iterator[tuple[str, Parameter]]:
     """(path, parameter) of all parameters."""
     yield from self._named_members(
         lambda m: m._parameters.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
     )
 
 
-def buffers(self, recurse=True):
+def buffers(self: Module, recurse: bool = True) -> Iterator[Tensor]:
     """All buffers, each once."""
     for _, buffer in self.named_buffers(recurse=recurse):
         yield buffer
 
 
-def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+def named_buffers(
+    self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+) -> Iterator[tuple[str, Tensor]]:
     """(path, buffer) of all buffers."""
     yield from self._named_members(
         lambda m: m._buffers.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
     )
 
 
-def children(self):
+def children(self: Module) -> Iterator[Module]:
     """The modules directly below, each once."""
     for _, module in self.named_children():
         yield module
 
 
-def named_children(self):
+def named_children(self: Module) -> Iterator[tuple[str, Module]]:
     """(name, module) of the modules directly below."""
     seen = set()
     for name, module in self._modules.items():
@@ -108,13 +131,15 @@ def named_children(self):
             yield name, module
 
 
-def modules(self, remove_duplicate=True):
+def modules(self: Module, remove_duplicate: bool = True) -> Iterator[Module]:
     """This module and all below it, each once unless remove_duplicate is False."""
     for _, module in self.named_modules(remove_duplicate=remove_duplicate):
         yield module
 
 
-def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+def named_modules(
+    self: Module, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+) -> Iterator[tuple[str, Module]]:
     """(path, module) of this module, whose path is the prefix, and of all below it."""
     memo = set() if memo is None else memo
     if self in memo:

@@ -1,5 +1,7 @@
 """Activations as layers, and multi-head attention."""
 
+from __future__ import annotations
+
 import warnings
 
 import rushlight as rl
@@ -8,6 +10,13 @@ from rushlight.nn import init
 from rushlight.nn.modules.linear import NonDynamicallyQuantizableLinear
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = [
     "Threshold", "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish",
@@ -22,11 +31,11 @@ class _InPlace(Module):
 
     __constants__ = ["inplace"]
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
 
 
@@ -35,23 +44,23 @@ class Threshold(Module):
 
     __constants__ = ["threshold", "value", "inplace"]
 
-    def __init__(self, threshold, value, inplace=False):
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
         self.threshold = threshold
         self.value = value
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
 
 
 class ReLU(_InPlace):
     """max(0, x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
@@ -60,16 +69,16 @@ class RReLU(Module):
 
     __constants__ = ["lower", "upper", "inplace"]
 
-    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
         self.lower = lower
         self.upper = upper
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
 
 
@@ -78,7 +87,14 @@ class Hardtanh(Module):
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
-    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
         for old, new in ((min_value, "min_val"), (max_value, "max_val")):
             if old is not None:
@@ -93,34 +109,34 @@ class Hardtanh(Module):
             raise AssertionError(f"max_val ({high}) must be greater than min_val ({low})")
         self.min_val, self.max_val, self.inplace = low, high, inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
 
 
 class ReLU6(Hardtanh):
     """min(max(0, x), 6)."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "inplace=True" if self.inplace else ""
 
 
 class Sigmoid(Module):
     """1 / (1 + e^-x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return rl.sigmoid(input)
 
 
 class Hardsigmoid(_InPlace):
     """relu6(x + 3) / 6."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
     extra_repr = Module.extra_repr
@@ -129,28 +145,28 @@ class Hardsigmoid(_InPlace):
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return rl.tanh(input)
 
 
 class SiLU(_InPlace):
     """x * sigmoid(x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
     """x * tanh(softplus(x))."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class Hardswish(_InPlace):
     """x * hardsigmoid(x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
     extra_repr = Module.extra_repr
@@ -161,29 +177,29 @@ class ELU(Module):
 
     __constants__ = ["alpha", "inplace"]
 
-    def __init__(self, alpha=1.0, inplace=False):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
 
 
 class CELU(ELU):
     """max(0, x) + min(0, alpha * (e^(x / alpha) - 1))."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
     """ELU scaled to keep mean 0 and variance 1 through layers."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
@@ -192,14 +208,14 @@ class GLU(Module):
 
     __constants__ = ["dim"]
 
-    def __init__(self, dim=-1):
+    def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = dim
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"dim={self.dim}"
 
 
@@ -208,14 +224,14 @@ class GELU(Module):
 
     __constants__ = ["approximate"]
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
 
 
@@ -224,14 +240,14 @@ class Hardshrink(Module):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.lambd}"
 
 
@@ -240,22 +256,22 @@ class LeakyReLU(Module):
 
     __constants__ = ["inplace", "negative_slope"]
 
-    def __init__(self, negative_slope=1e-2, inplace=False):
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
         self.negative_slope = negative_slope
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
 
 
 class LogSigmoid(Module):
     """log(sigmoid(x)), without underflow."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
@@ -264,15 +280,15 @@ class Softplus(Module):
 
     __constants__ = ["beta", "threshold"]
 
-    def __init__(self, beta=1.0, threshold=20.0):
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
         self.threshold = threshold
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
@@ -281,14 +297,14 @@ class Softshrink(Module):
 
     __constants__ = ["lambd"]
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return str(self.lambd)
 
 
@@ -297,77 +313,83 @@ class PReLU(Module):
 
     __constants__ = ["num_parameters"]
 
-    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+    def __init__(
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
         self.weight = Parameter(rl.empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         init.constant_(self.weight, self.init)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
 
 
 class Softsign(Module):
     """x / (1 + |x|)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
     """x - tanh(x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class _AlongDim(Module):
     __constants__ = ["dim"]
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("dim", None)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"dim={self.dim}"
 
 
 class Softmin(_AlongDim):
     """softmax(-x)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_AlongDim):
     """e^x / sum of e^x along a dimension."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
     """log(softmax(x)), without underflow."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
     """softmax over the channels of (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3, _stacklevel=5)
@@ -384,18 +406,26 @@ class MultiheadAttention(Module):
         batch_first: (N, L, E) instead of (L, N, E).
     """
 
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    q_proj_weight: Parameter | None
+    k_proj_weight: Parameter | None
+    v_proj_weight: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
+
     __constants__ = ["batch_first"]
 
     def __init__(
-        self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
-        vdim=None, batch_first=False, device=None, dtype=None,
-    ):  # fmt: skip
+        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
+        vdim: int | None = None, batch_first: bool = False, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got {embed_dim} and {num_heads}"
             )
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         if embed_dim % num_heads:
             raise AssertionError(f"embed_dim must be divisible by num_heads, got {embed_dim} and {num_heads}")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
@@ -406,7 +436,9 @@ class MultiheadAttention(Module):
         # One matrix for queries, keys and values where they are of one width, three otherwise.
         packed = self._qkv_same_embed_dim
         widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
-        shapes = {f"{part}_proj_weight": None if packed else (embed_dim, n) for part, n in widths.items()}
+        shapes: dict[str, Any] = {
+            f"{part}_proj_weight": None if packed else (embed_dim, n) for part, n in widths.items()
+        }
         own = {"in_proj_weight": (3 * embed_dim, embed_dim) if packed else None}
         shapes = {**own, **shapes} if packed else {**shapes, **own}
         shapes["in_proj_bias"] = (3 * embed_dim,) if bias else None
@@ -428,11 +460,13 @@ class MultiheadAttention(Module):
             if extra is not None:
                 init.xavier_normal_(extra)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("_qkv_same_embed_dim", True)
         super().__setstate__(state)
 
-    def merge_masks(self, attn_mask, key_padding_mask, query):
+    def merge_masks(
+        self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
+    ) -> tuple[Tensor | None, int | None]:
         """(one mask of both, its kind): 1 for one of keys alone, (N, L), 2 for (N, heads, L, L), None without."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
@@ -445,10 +479,10 @@ class MultiheadAttention(Module):
         return merged, 2
 
     def forward(
-        self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
-        average_attn_weights=True,
-        is_causal=False,
-    ):  # fmt: skip
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
         """(result, attention weights or None); masks are True or -inf where attention must not look."""
         batched = query.dim() == 3
         nested = query.is_nested or key.is_nested or value.is_nested

@@ -1,5 +1,7 @@
 """A softmax for many classes of unequal frequency."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 
 import rushlight as rl
@@ -7,6 +9,14 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.container import ModuleList, Sequential
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
@@ -22,10 +32,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """
 
     def __init__(
-        self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None
-    ):
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Sequence[int],
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         cutoffs = list(cutoffs)
         if len(cutoffs) == 0:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
@@ -54,13 +71,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 )
             )
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         self.head.reset_parameters()
-        for down, up in self.tail:
-            down.reset_parameters()
-            up.reset_parameters()
+        for down, up in self.tail:  # type: ignore[misc, has-type]
+            down.reset_parameters()  # type: ignore[has-type]
+            up.reset_parameters()  # type: ignore[has-type]
 
-    def forward(self, input_, target_):
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """(log probability of each target, mean loss)."""
         if target_.dim() == 1:
             if input_.size(0) != target_.size(0):
@@ -114,11 +131,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             parts.append(cluster + head[:, self.shortlist_size + i].unsqueeze(1))
         return rl.cat(parts, 1)
 
-    def log_prob(self, input):
+    def log_prob(self, input: Tensor) -> Tensor:
         """Log probabilities of all classes, (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
-    def predict(self, input):
+    def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row; looks into clusters only where needed."""
         head = self.head(input)
         output = head.argmax(1)

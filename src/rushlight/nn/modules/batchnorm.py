@@ -1,11 +1,21 @@
 """Batch normalisation."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn.modules._affine import add_scale, add_shift, reset_affine
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+    from rushlight.nn.parameter import Parameter
+
 
 __all__ = [
     "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",
@@ -16,23 +26,29 @@ __all__ = [
 class _NormBase(Module):
     """What batch and instance normalisation share: scale, shift and running statistics."""
 
+    weight: Parameter
+    bias: Parameter
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -48,14 +64,14 @@ class _NormBase(Module):
         )
         self.reset_parameters()
 
-    def reset_running_stats(self):
+    def reset_running_stats(self) -> None:
         """Mean 0, variance 1, no batches seen."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         self.reset_running_stats()
         if self.affine:
             reset_affine(self)
@@ -63,7 +79,7 @@ class _NormBase(Module):
     def _check_input_dim(self, input):
         raise NotImplementedError
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -86,7 +102,7 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         buffers = self._buffers
         momentum = 0.0 if self.momentum is None else self.momentum
@@ -134,17 +150,17 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
     def __init__(
         self,
-        eps=1e-5,
-        momentum=0.1,
-        affine=True,
-        track_running_stats=True,
-        device=None,
-        dtype=None,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=bias)
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
@@ -156,11 +172,11 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.running_var = UninitializedBuffer(**made)
             self.num_batches_tracked = rl.tensor(0, dtype=rl.long, device=device)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input: Tensor) -> None:
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
@@ -197,10 +213,10 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalisation over the batches of all processes of a group; a plain one in a single process."""
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
-        process_group=None, device=None,
-        dtype=None, *, bias=True,
-    ):  # fmt: skip
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+        process_group: Any | None = None, device: device | str | int | None = None,
+        dtype: dtype | None = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
@@ -212,10 +228,10 @@ class SyncBatchNorm(_BatchNorm):
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
-        dist = getattr(rl, "distributed", None)
+        dist: Any = getattr(rl, "distributed", None)
         shared = self.training and dist is not None and dist.is_available() and dist.is_initialized()
         if not shared or dist.get_world_size(self.process_group) == 1:
             return super().forward(input)
@@ -224,7 +240,7 @@ class SyncBatchNorm(_BatchNorm):
         return sync_batch_norm(self, input)
 
     @classmethod
-    def convert_sync_batchnorm(cls, module, process_group=None):
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
         """A model whose batch normalisations are replaced by SyncBatchNorm with the same state."""
         out = module
         if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):

@@ -1,7 +1,14 @@
 """Mixing groups of channels."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 __all__ = ["ChannelShuffle"]
 
@@ -11,12 +18,12 @@ class ChannelShuffle(Module):
 
     __constants__ = ["groups"]
 
-    def __init__(self, groups):
+    def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.channel_shuffle(input, self.groups)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"groups={self.groups}"

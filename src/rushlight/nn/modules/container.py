@@ -1,12 +1,23 @@
 """Modules that hold other modules or parameters in order or by name."""
 
+from __future__ import annotations
+
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from typing import overload
 
 import rushlight as rl
 from rushlight.nn.modules.module import Module, _addindent
 from rushlight.nn.parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 
@@ -14,7 +25,7 @@ __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList
 class Container(Module):
     """An old name of a plain Module with named children."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__()
         for name, module in kwargs.items():
             self.add_module(name, module)
@@ -36,29 +47,29 @@ class _Numbered(Module):
     def _renumber(self, modules):
         self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
-        return iter(self._modules.values())
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._modules.values())  # type: ignore[arg-type]
 
-    def __setitem__(self, idx, module):
+    def __setitem__(self, idx: Any, module: Module) -> None:
         if isinstance(idx, slice):
             raise TypeError("assigning to a slice of modules is not supported")
         setattr(self, self._key(idx), module)
 
-    def __delitem__(self, idx):
+    def __delitem__(self, idx: Any) -> None:
         keys = list(self._modules)
         for key in keys[idx] if isinstance(idx, slice) else [self._key(idx)]:
             delattr(self, key)
         self._renumber(self._modules.values())
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def pop(self, key):
+    def pop(self, key: int) -> Module:
         """Removes and returns the module at an index."""
-        module = self[key]
+        module = self[key]  # type: ignore[index]
         del self[key]
         return module
 
@@ -69,7 +80,7 @@ class Sequential(_Numbered):
     Takes the modules, or one OrderedDict that names them.
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             for name, module in args[0].items():
@@ -78,22 +89,26 @@ class Sequential(_Numbered):
             for i, module in enumerate(args):
                 self.add_module(str(i), module)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         for module in self._modules.values():
-            input = module(input)
+            input = module(input)  # type: ignore[misc]
         return input
 
-    def __getitem__(self, idx):
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+    def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._key(idx)]
 
-    def append(self, module):
+    def append(self, module: Module) -> Self:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> Self:
         """Puts a module in front of the one at an index."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -105,13 +120,13 @@ class Sequential(_Numbered):
         self._renumber(modules)
         return self
 
-    def extend(self, sequential):
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Adds several modules at the end."""
         for module in list(sequential):
             self.append(module)
         return self
 
-    def __add__(self, other):
+    def __add__(self, other: Sequential) -> Sequential:
         if not isinstance(other, Sequential):
             raise ValueError(
                 f"add operator supports only objects of Sequential class, but {type(other)} is given."
@@ -119,21 +134,21 @@ class Sequential(_Numbered):
         out = Sequential()
         return out.extend(self).extend(other)
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Sequential) -> Self:  # type: ignore[misc]
         if not isinstance(other, Sequential):
             raise ValueError(
                 f"add operator supports only objects of Sequential class, but {type(other)} is given."
             )
         return self.extend(other)
 
-    def __mul__(self, other):
+    def __mul__(self, other: int) -> Sequential:
         _check_times(other)
         return Sequential().extend(list(self) * other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: int) -> Sequential:
         return self.__mul__(other)
 
-    def __imul__(self, other):
+    def __imul__(self, other: int) -> Self:
         _check_times(other)
         return self.extend(list(self) * (other - 1))
 
@@ -148,29 +163,33 @@ def _check_times(other):
 class ModuleList(_Numbered):
     """A list of modules whose parameters are found; it has no forward of its own."""
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self += modules
 
-    def __getitem__(self, idx):
+    @overload
+    def __getitem__(self, idx: int) -> Module: ...
+    @overload
+    def __getitem__(self, idx: slice) -> Self: ...
+    def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
-            return type(self)(list(self._modules.values())[idx])
+            return type(self)(list(self)[idx])
         return self._modules[self._key(idx)]
 
-    def append(self, module):
+    def append(self, module: Module) -> Self:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> None:
         """Puts a module in front of the one at an index."""
         modules = list(self._modules.values())
         modules.insert(index, module)
         self._renumber(modules[:-1])
         self.add_module(str(len(modules) - 1), modules[-1])
 
-    def extend(self, modules):
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Adds several modules at the end."""
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -181,18 +200,18 @@ class ModuleList(_Numbered):
             self.add_module(str(start + i), module)
         return self
 
-    def __iadd__(self, modules):
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
         out = ModuleList()
         for i, module in enumerate((*self, *other)):
             out.add_module(str(i), module)
         return out
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         # Equal neighbours are written once, as "(0-5): 6 x Layer(...)".
-        runs = []
+        runs: list[Any] = []
         for i, text in enumerate(repr(m) for m in self):
             if runs and runs[-1][2] == text:
                 runs[-1][1] = i
@@ -212,50 +231,50 @@ class ModuleList(_Numbered):
 class ModuleDict(Module):
     """A dictionary of modules whose parameters are found, in the order of insertion."""
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key):
-        return self._modules[key]
+    def __getitem__(self, key: str) -> Module:
+        return self._modules[key]  # type: ignore[return-value]
 
-    def __setitem__(self, key, module):
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._modules)
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._modules
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes all modules."""
         self._modules.clear()
 
-    def pop(self, key):
+    def pop(self, key: str) -> Module:
         """Removes and returns a module."""
-        return self._modules.pop(key)
+        return self._modules.pop(key)  # type: ignore[return-value]
 
-    def keys(self):
+    def keys(self) -> Any:
         """The names."""
         return self._modules.keys()
 
-    def items(self):
+    def items(self) -> Any:
         """(name, module) pairs."""
         return self._modules.items()
 
-    def values(self):
+    def values(self) -> Any:
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules):
+    def update(self, modules: Mapping[str, Module]) -> None:
         """Adds or replaces modules from a mapping, or from pairs of name and module."""
         if not isinstance(modules, Iterable):
             raise TypeError(
@@ -300,13 +319,13 @@ def _parameter_line(name, value, old_type=False):
 class ParameterList(Module):
     """A list of parameters that `parameters()` finds; other objects may be kept in it too."""
 
-    def __init__(self, values=None):
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
             self += values
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             out = type(self)()
             for i in range(*idx.indices(len(self))):
@@ -314,28 +333,28 @@ class ParameterList(Module):
             return out
         return getattr(self, str(_position(idx, len(self))))
 
-    def __setitem__(self, idx, param):
+    def __setitem__(self, idx: int, param: Any) -> None:
         setattr(self, str(_position(idx, len(self))), _as_parameter(param))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self[i] for i in range(len(self)))
 
-    def __iadd__(self, parameters):
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def append(self, value):
+    def append(self, value: Any) -> Self:
         """Adds a value at the end."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self, values):
+    def extend(self, values: Iterable[Any]) -> Self:
         """Adds several values at the end."""
         if not isinstance(values, Iterable) or isinstance(
             values, rl.Tensor
@@ -347,19 +366,19 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_parameter_line(i, v) for i, v in enumerate(self))
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
 
 class ParameterDict(Module):
     """A dictionary of parameters that `parameters()` finds; other objects may be kept in it too."""
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
-        self._keys = {}
+        self._keys: dict[str, None] = {}
         if parameters is not None:
             self.update(parameters)
 
@@ -371,96 +390,96 @@ class ParameterDict(Module):
             )
         return key
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         if key not in self._keys:
             raise KeyError(key)
         return getattr(self, self._name(key))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         name = self._name(key)
         self._keys[key] = None
         setattr(self, name, _as_parameter(value))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, self._name(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
 
-    def __reversed__(self):
+    def __reversed__(self) -> Iterator[str]:
         return reversed(list(self._keys))
 
-    def __contains__(self, key):
+    def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def __or__(self, other):
+    def __or__(self, other: Any) -> Any:
         out = self.copy()
         out.update(other)
         return out
 
-    def __ror__(self, other):
+    def __ror__(self, other: Any) -> Any:
         out = ParameterDict()
         out.update(other)
         out.update(self)
         return out
 
-    def __ior__(self, other):
+    def __ior__(self, other: Any) -> Self:
         self.update(other)
         return self
 
-    def copy(self):
+    def copy(self) -> ParameterDict:
         """A new ParameterDict of the same values."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
-    def setdefault(self, key, default=None):
+    def setdefault(self, key: str, default: Any | None = None) -> Any:
         """The value of a key, set to `default` first where it is missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes everything."""
         for key in list(self._keys):
             del self[key]
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Removes and returns a value."""
         value = self[key]
         del self[key]
         return value
 
-    def popitem(self):
+    def popitem(self) -> tuple[str, Any]:
         """Removes and returns the last (key, value)."""
         key, _ = self._keys.popitem()
         self._keys[key] = None
         value = self.pop(key)
         return key, value
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any | None = None) -> Any:
         """The value of a key, or a default."""
         return self[key] if key in self else default
 
-    def fromkeys(self, keys, default=None):
+    def fromkeys(self, keys: Iterable[str], default: Any | None = None) -> Any:
         """A new ParameterDict with the same value at all keys."""
         return ParameterDict((k, default) for k in keys)
 
-    def keys(self):
+    def keys(self) -> Any:
         """The keys."""
         return self._keys.keys()
 
-    def items(self):
+    def items(self) -> Iterable[tuple[str, Any]]:
         """(key, value) pairs."""
         return ((k, self[k]) for k in self._keys)
 
-    def values(self):
+    def values(self) -> Iterable[Any]:
         """The values."""
         return (self[k] for k in self._keys)
 
-    def update(self, parameters):
+    def update(self, parameters: Any) -> None:
         """Adds or replaces values from a mapping, or from pairs of key and value."""
         if not isinstance(parameters, Iterable):
             raise TypeError(
@@ -468,7 +487,7 @@ class ParameterDict(Module):
                 f"{type(parameters).__name__}"
             )
         if isinstance(parameters, (OrderedDict, ParameterDict)):
-            pairs = parameters.items()
+            pairs: Any = parameters.items()
         elif isinstance(parameters, Mapping):
             pairs = sorted(parameters.items())
         else:
@@ -488,8 +507,8 @@ class ParameterDict(Module):
         for key, value in pairs:
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_parameter_line(k, v, old_type=True) for k, v in self.items())
 
-    def __call__(self, input):
+    def __call__(self, input: Tensor) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -1,5 +1,7 @@
 """Convolutions and transposed convolutions in one, two and three dimensions."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -9,6 +11,13 @@ from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from rushlight.nn.parameter import Parameter, UninitializedParameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
@@ -22,15 +31,18 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 class _ConvNd(Module):
     """What all convolutions share: checked arguments, weight and bias, the repr."""
 
+    weight: Parameter
+    bias: Parameter
+
     __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
                      "in_channels",
                      "out_channels", "kernel_size"]  # fmt: skip
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
-        groups, bias,
-        padding_mode, device=None, dtype=None,
-    ):  # fmt: skip
+        self, in_channels: int, out_channels: int, kernel_size: tuple[int, ...], stride: tuple[int, ...], padding: str | tuple[int, ...], dilation: tuple[int, ...], transposed: bool, output_padding: tuple[int, ...],
+        groups: int, bias: bool,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"], device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
@@ -69,7 +81,7 @@ class _ConvNd(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Both uniform within 1 / sqrt(fan_in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -78,7 +90,7 @@ class _ConvNd(Module):
                 bound = 1 / math.sqrt(fan_in)
                 init.uniform_(self.bias, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
@@ -96,7 +108,7 @@ class _ConvNd(Module):
             text += f", padding_mode={self.padding_mode}"
         return text
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("padding_mode", "zeros")
 
@@ -108,9 +120,9 @@ class _Conv(_ConvNd):
     _name = ""
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1, padding: str | int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool = True,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros", device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         each = _ntuple(self._dims)
         padding = padding if isinstance(padding, str) else each(padding)
         super().__init__(
@@ -126,7 +138,7 @@ class _Conv(_ConvNd):
             return op(input, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
         return op(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         own = self._parameters
         try:
             weight, bias = own["weight"], own["bias"]
@@ -160,10 +172,10 @@ class _ConvTransposeNd(_ConvNd):
     _name = ""
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
-        bias=True,
-        dilation=1, padding_mode="zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self, in_channels: Any, out_channels: Any, kernel_size: Any, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1,
+        bias: bool = True,
+        dilation: int = 1, padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros", device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self._dims)
@@ -199,7 +211,7 @@ class _ConvTransposeNd(_ConvNd):
             )
         return [size - low for size, low in zip(output_size, least, strict=True)]
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Any, output_size: Any = None) -> Tensor:
         extra = self._output_padding(
             input, output_size, self.stride, self.padding, self.kernel_size, self._dims, self.dilation
         )
@@ -229,11 +241,20 @@ class ConvTranspose3d(_ConvTransposeNd):
 class _LazyConvXdMixin(LazyModuleMixin):
     """Takes in_channels from the first input."""
 
-    def reset_parameters(self):
-        if not self.has_uninitialized_params() and self.in_channels != 0:
-            super().reset_parameters()
+    in_channels: int
+    out_channels: int
+    groups: int
+    kernel_size: tuple[int, ...]
+    transposed: bool
+    weight: Any
+    bias: Any
+    _dims: int
 
-    def initialize_parameters(self, input, *args, **kwargs):
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
@@ -260,10 +281,10 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 class _LazyConv(_LazyConvXdMixin):
     def __init__(
-        self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-        padding_mode="zeros",
-        device=None, dtype=None,
-    ):  # fmt: skip
+        self, out_channels: Any, kernel_size: Any, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1, bias: bool = True,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros",
+        device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         # The channels are set after: 0 of them are divisible by any number of groups.
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
@@ -276,10 +297,10 @@ class _LazyConv(_LazyConvXdMixin):
 
 class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(
-        self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
-        dilation=1,
-        padding_mode="zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self, out_channels: Any, kernel_size: Any, stride: int = 1, padding: int = 0, output_padding: int = 0, groups: int = 1, bias: bool = True,
+        dilation: int = 1,
+        padding_mode: Literal["zeros", "reflect", "replicate", "circular"] = "zeros", device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(
             0,
             0,

@@ -1,7 +1,14 @@
 """Windows of pictures as columns, and back."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 __all__ = ["Fold", "Unfold"]
 
@@ -11,7 +18,14 @@ class Fold(Module):
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        output_size: int | tuple[int, ...],
+        kernel_size: int | tuple[int, ...],
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ) -> None:
         super().__init__()
         self.output_size = output_size
         self.kernel_size = kernel_size
@@ -19,10 +33,10 @@ class Fold(Module):
         self.padding = padding
         self.stride = stride
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
             f"padding={self.padding}, stride={self.stride}"
@@ -34,17 +48,23 @@ class Unfold(Module):
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        dilation: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        stride: int | tuple[int, ...] = 1,
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation
         self.padding = padding
         self.stride = stride
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
             f"padding={self.padding}, stride={self.stride}"

@@ -1,9 +1,16 @@
 """Instance normalisation."""
 
+from __future__ import annotations
+
 import warnings
 
 from rushlight.nn import functional as F
 from rushlight.nn.modules.batchnorm import _LazyNormBase, _NormBase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
@@ -16,16 +23,16 @@ class _InstanceNorm(_NormBase):
 
     def __init__(
         self,
-        num_features,
-        eps=1e-5,
-        momentum=0.1,
-        affine=False,
-        track_running_stats=False,
-        device=None,
-        dtype=None,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
         *,
-        bias=True,
-    ):
+        bias: bool = True,
+    ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _check_input_dim(self, input):
@@ -63,7 +70,7 @@ class _InstanceNorm(_NormBase):
         running = self.running_mean, self.running_var
         return F.instance_norm(input, *running, self.weight, self.bias, own_statistics, momentum, self.eps)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         feature_dim = input.dim() - self._get_no_batch_dim()
         if input.size(feature_dim) != self.num_features:
@@ -103,7 +110,9 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstance(_LazyNormBase):
-    def initialize_parameters(self, input):
+    _dims: int
+
+    def initialize_parameters(self, input: Tensor) -> None:
         if self.has_uninitialized_params() and input.dim() == self._dims + 1:
             input = input.unsqueeze(0)
         super().initialize_parameters(input)

@@ -1,6 +1,14 @@
 """LazyModuleMixin: layers that learn their input size from the first call."""
 
+from __future__ import annotations
+
 from rushlight.nn.parameter import is_lazy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 
 __all__ = ["LazyModuleMixin"]
 
@@ -12,9 +20,16 @@ class LazyModuleMixin:
     into.
     """
 
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    register_forward_pre_hook: Callable[..., Any]
+    _register_load_state_dict_pre_hook: Callable[..., Any]
+    _get_name: Callable[[], str]
+
     cls_to_become: type | None = None
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # Both take themselves off once the parameters are there.
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
@@ -36,11 +51,11 @@ class LazyModuleMixin:
             if value is not None and is_lazy(value) and key in state_dict and not is_lazy(state_dict[key]):
                 value.materialize(state_dict[key].shape)
 
-    def initialize_parameters(self, *args, **kwargs):
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> Any:
         """Materialises the parameters from the first input; subclasses define it."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
-    def has_uninitialized_params(self):
+    def has_uninitialized_params(self) -> Any:
         """Whether some parameter or buffer of this module itself has no shape yet."""
         return any(is_lazy(v) for v in (*self._parameters.values(), *self._buffers.values()))
 

@@ -1,10 +1,19 @@
 """A linear layer and cross entropy in one loss."""
 
+from __future__ import annotations
+
 import math
 
 from rushlight.nn import functional as F
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
@@ -16,27 +25,27 @@ class LinearCrossEntropyOptions:
 
     def __init__(
         self,
-        allow_retain_graph=False,
-        batch_chunk_size=None,
-        chunking_method="auto",
-        acc_policy="auto",
-        acc_dtype=None,
-    ):
+        allow_retain_graph: bool = False,
+        batch_chunk_size: int | None = None,
+        chunking_method: str | None = "auto",
+        acc_policy: Literal["accurate", "balanced", "compact", "auto"] = "auto",
+        acc_dtype: dtype | None = None,
+    ) -> None:
         self.allow_retain_graph = allow_retain_graph
         self.batch_chunk_size = batch_chunk_size
         self.chunking_method = chunking_method
         self.acc_policy = acc_policy
         self.acc_dtype = acc_dtype
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={getattr(self, k)!r}' for k in self.__slots__)})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> Any:
         return type(self) is type(other) and all(
             getattr(self, k) == getattr(other, k) for k in self.__slots__
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(tuple(getattr(self, k) for k in self.__slots__))
 
 
@@ -48,11 +57,13 @@ class LinearCrossEntropyLoss(Module):
         out_features: further dimensions of the targets, (d1, ...).
     """
 
+    weight: Tensor | None
+
     def __init__(
-        self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None,
-        reduction="mean",
-        weight=None, ignore_index=None, label_smoothing=0.0, options=None,
-    ):  # fmt: skip
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: device | str | int | None = None, dtype: dtype | None = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
@@ -70,7 +81,7 @@ class LinearCrossEntropyLoss(Module):
             in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype
         )
 
-    def forward(self, input, target):
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
         shape = (self.num_classes, *self.out_features)
         weight, bias = self.linear.weight, self.linear.bias
         if self.out_features:
@@ -81,7 +92,7 @@ class LinearCrossEntropyLoss(Module):
             ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options,
         )  # fmt: skip
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, num_classes={self.num_classes}, "
             f"out_features={self.out_features}, "

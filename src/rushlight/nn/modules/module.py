@@ -1,5 +1,7 @@
 """Module: the base class of every layer and model."""
 
+from __future__ import annotations
+
 import itertools
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,12 @@ from rushlight.nn.modules._module_hooks import (
 )
 from rushlight.nn.modules._module_state import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
 from rushlight.nn.parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from rushlight._C import device, dtype
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook",
@@ -105,8 +113,25 @@ class Module:
     call_super_init = False
     _compiled_call_impl = None
     _wrapped_call_impl: Any
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+    _is_full_backward_hook: bool | None
+    _forward_hooks: OrderedDict[int, Callable[..., Any]]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _backward_hooks: OrderedDict[int, Callable[..., Any]]
+    _backward_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _state_dict_hooks: OrderedDict[int, Callable[..., Any]]
+    _state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
             name = type(self).__name__
             if kwargs:
@@ -139,7 +164,10 @@ class Module:
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    forward = _no_forward
+    if TYPE_CHECKING:  # subclasses take what they want
+        forward: Callable[..., Any]
+    else:
+        forward = _no_forward
 
     # Calls
 
@@ -152,7 +180,7 @@ class Module:
             return self._compiled_call_impl(*args, **kwargs)
         return _hooks.call(self, args, kwargs)
 
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compiles this module's calls, in place, with `rushlight.compile`."""
         _C._use_module_hooks()
         self.__dict__["_compiled_call_impl"] = rl.compile(
@@ -161,7 +189,7 @@ class Module:
 
     # Registration
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is part of the state but not trained (running means, masks).
 
         Args:
@@ -183,7 +211,7 @@ class Module:
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter, or None for one that is absent, under an attribute's name."""
         if "_parameters" not in self.__dict__:
             raise _too_early(self, "parameter")
@@ -202,14 +230,14 @@ class Module:
             param = _registered(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a child under an attribute's name."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
         self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
         self.add_module(name, module)
 
@@ -223,7 +251,7 @@ class Module:
 
     # Everything at once
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], None]) -> Self:
         """Calls fn(module) on every module below, then on this one; returns self."""
         for module in self.children():
             module.apply(fn)
@@ -233,39 +261,39 @@ class Module:
     _apply = _module_convert._apply
     to = _module_convert.to
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: device | str | int | None, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without copying their values."""
         return self._apply(lambda t: rl.empty_like(t, device=device), recurse=recurse)
 
-    def cuda(self, device=None):
+    def cuda(self, device: device | str | int | None = None) -> Self:
         """Moves all parameters and buffers to the GPU."""
         return self._apply(lambda t: t.cuda(device))
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Moves all parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def type(self, dst_type):
+    def type(self, dst_type: dtype | str) -> Self:
         """Casts all parameters and buffers."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self):
+    def float(self) -> Self:
         """Casts floating point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self):
+    def double(self) -> Self:
         """Casts floating point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self):
+    def half(self) -> Self:
         """Casts floating point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Casts floating point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Puts all parameters and buffers in memory shared between processes."""
         return self._apply(lambda t: t.share_memory_())
 
@@ -307,7 +335,7 @@ class Module:
 
     # Modes
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Sets training mode here and below: dropout drops, batch norm uses the batch. Returns self."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -317,17 +345,17 @@ class Module:
                 child.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Leaves training mode: `train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets whether the parameters get gradients: freezes or thaws them. Returns self."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets all gradients, or fills them with zeros."""
         for param in self.parameters():
             if param.grad is not None:
@@ -342,7 +370,7 @@ class Module:
 
     # Attributes
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         own = self.__dict__
         for name in (
@@ -363,14 +391,14 @@ class Module:
         ):
             _C._use_module_hooks()
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         state = self.__dict__.copy()
         state.pop("_compiled_call_impl", None)
         if hasattr(state.get("forward"), "_fused_from"):  # made by jit.script or compile, of the class's own
             del state["forward"]
         return state
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Tensor | Module:
         own = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
             table = own.get(kind)
@@ -384,7 +412,7 @@ class Module:
             f"'{type(self).__name__}' object has no attribute '{name}'{hint}", name=name, obj=self
         )
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
         params = own.get("_parameters")
         if isinstance(value, Parameter):
@@ -436,7 +464,7 @@ class Module:
             )
         object.__setattr__(self, name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         own = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
             if name in own.get(kind, ()):
@@ -446,7 +474,7 @@ class Module:
                 return
         object.__delattr__(self, name)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         names = itertools.chain(
             dir(type(self)), self.__dict__, self._parameters, self._modules, self._buffers
         )
@@ -464,11 +492,11 @@ class Module:
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What stands between the brackets of the repr; layers write their own."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         head = extra.split("\n") if extra else []
         children = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]

@@ -1,8 +1,17 @@
 """Padding layers: constants, zeros, reflections, replications and wrapping around."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
@@ -18,16 +27,16 @@ class _PadNd(Module):
     __constants__ = ["padding"]
     _dims = 0
 
-    def __init__(self, padding):
+    def __init__(self, padding: Any) -> None:
         super().__init__()
         self.padding = _ntuple(2 * self._dims)(padding)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 
 class _CircularPadNd(_PadNd):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         n = self._dims
         if input.dim() not in (n + 1, n + 2):
             raise ValueError(f"expected {n + 1}D or {n + 2}D input (got {input.dim()}D input)")
@@ -37,32 +46,32 @@ class _CircularPadNd(_PadNd):
 class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
-    def __init__(self, padding, value):
+    def __init__(self, padding: Any, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "constant", self.value)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"padding={self.padding}, value={self.value}"
 
 
 class _ReflectionPadNd(_PadNd):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "reflect")
 
 
 class _ReplicationPadNd(_PadNd):
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "replicate")
 
 
 class _ZeroPadNd(_ConstantPadNd):
-    def __init__(self, padding):
+    def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.padding}"
 
 

@@ -1,7 +1,14 @@
 """Moving pixels between channels and space."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight._C import Tensor
+
 
 __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
@@ -11,14 +18,14 @@ class PixelShuffle(Module):
 
     __constants__ = ["upscale_factor"]
 
-    def __init__(self, upscale_factor):
+    def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pixel_shuffle(input, self.upscale_factor)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"upscale_factor={self.upscale_factor}"
 
 
@@ -27,12 +34,12 @@ class PixelUnshuffle(Module):
 
     __constants__ = ["downscale_factor"]
 
-    def __init__(self, downscale_factor):
+    def __init__(self, downscale_factor: int) -> None:
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"downscale_factor={self.downscale_factor}"

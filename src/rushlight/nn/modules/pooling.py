@@ -1,8 +1,17 @@
 """Pooling layers: a base class a kind, whose subclasses know their number of dimensions and their function."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = [
     "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "AvgPool1d",
@@ -18,8 +27,14 @@ class _MaxPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
 
     def __init__(
-        self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False
-    ):
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if stride is not None else kernel_size
@@ -28,14 +43,14 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, "
             f"ceil_mode={self.ceil_mode}"
         )
 
-    def forward(self, input):
+    def forward(self, input: Any) -> Tensor:
         return getattr(F, self._name)(
             input,
             self.kernel_size,
@@ -68,17 +83,17 @@ class MaxPool3d(_MaxPoolNd):
 class _MaxUnpoolNd(Module):
     _dims, _name = 0, ""
 
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: int = 0) -> None:
         super().__init__()
         each = _ntuple(self._dims)
         self.kernel_size = each(kernel_size)
         self.stride = each(stride if stride is not None else kernel_size)
         self.padding = each(padding)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
-    def forward(self, input, indices, output_size=None):
+    def forward(self, input: Any, indices: Tensor, output_size: Any = None) -> Tensor:
         return getattr(F, self._name)(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
@@ -105,14 +120,21 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class _AvgPoolNd(Module):
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool1d(_AvgPoolNd):
     """The mean of each window of (N, C, L)."""
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(
+        self,
+        kernel_size: int | tuple[int],
+        stride: int | tuple[int] | None = None,
+        padding: int | tuple[int] = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
         super().__init__()
         each = _ntuple(1)
         self.kernel_size = each(kernel_size)
@@ -121,7 +143,7 @@ class AvgPool1d(_AvgPoolNd):
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
         )
@@ -132,13 +154,13 @@ class _AvgPoolDivisor(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size,
-        stride=None,
-        padding=0,
-        ceil_mode=False,
-        count_include_pad=True,
-        divisor_override=None,
-    ):
+        kernel_size: Any,
+        stride: Any = None,
+        padding: int = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: Any = None,
+    ) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride if stride is not None else kernel_size
@@ -147,7 +169,7 @@ class _AvgPoolDivisor(_AvgPoolNd):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return getattr(F, self._name)(
             input,
             self.kernel_size,
@@ -170,7 +192,7 @@ class AvgPool3d(_AvgPoolDivisor):
 
     _name = "avg_pool3d"
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         for name, value in (("padding", 0), ("ceil_mode", False), ("count_include_pad", True)):
             self.__dict__.setdefault(name, value)
@@ -181,8 +203,13 @@ class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
     def __init__(
-        self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-    ):
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
         super().__init__()
         each = _ntuple(self._dims)
         self.kernel_size = each(kernel_size)
@@ -200,7 +227,7 @@ class _FractionalMaxPoolNd(Module):
         if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return getattr(F, self._name)(
             input,
             self.kernel_size,
@@ -227,20 +254,26 @@ class _LPPoolNd(Module):
     _name = ""
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}, ceil_mode={self.ceil_mode}"
         )
 
-    def forward(self, input):
+    def forward(self, input: Any) -> Tensor:
         return getattr(F, self._name)(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
@@ -268,22 +301,24 @@ class _AdaptivePoolNd(Module):
     _name = ""
     __constants__ = ["output_size"]
 
-    def __init__(self, output_size):
+    def __init__(self, output_size: Any) -> None:
         super().__init__()
         self.output_size = output_size
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
 
 
 class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
     __constants__ = ["output_size", "return_indices"]
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(
+        self, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False
+    ) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def forward(self, input):
+    def forward(self, input: Any) -> Tensor:
         return getattr(F, self._name)(input, self.output_size, self.return_indices)
 
 
@@ -306,7 +341,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 
 class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
-    def forward(self, input):
+    def forward(self, input: Any) -> Tensor:
         return getattr(F, self._name)(input, self.output_size)
 
 

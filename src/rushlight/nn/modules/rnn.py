@@ -1,5 +1,7 @@
 """Recurrent layers and cells."""
 
+from __future__ import annotations
+
 import math
 import numbers
 import warnings
@@ -12,12 +14,19 @@ from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.rnn import PackedSequence
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+
+
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-def apply_permutation(tensor, permutation, dim=1):
+def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
     """Deprecated: index_select along a dimension."""
     return tensor.index_select(dim, permutation)
 
@@ -37,10 +46,10 @@ class RNNBase(Module):
     __jit_unused_properties__ = ["all_weights"]
 
     def __init__(
-        self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
-        bidirectional=False,
-        proj_size=0, device=None, dtype=None,
-    ):  # fmt: skip
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.input_size, self.hidden_size, self.proj_size = input_size, hidden_size, proj_size
         self.mode, self.num_layers, self.bidirectional = mode, num_layers, bidirectional
@@ -75,14 +84,14 @@ class RNNBase(Module):
         state = proj_size if proj_size > 0 else hidden_size
         self._all_weights = []
         self._flat_weights_names = []
-        self._flat_weights = []
-        made = {"device": device, "dtype": dtype}
+        self._flat_weights: list[Any] = []
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         each = OBJECT_BYTES * directions * (4 if bias else 2)
         check_memory("num_layers", num_layers, each)
         for layer in range(num_layers):
             for direction in range(directions):
                 inputs = input_size if layer == 0 else state * directions
-                shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, state)}
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, state)}
                 if bias:
                     shapes.update(bias_ih=(rows,), bias_hh=(rows,))
                 if proj_size > 0:
@@ -99,28 +108,28 @@ class RNNBase(Module):
     def _init_flat_weights(self):
         self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         names = self.__dict__.get("_flat_weights_names")
         if names is not None and name in names and len(self._flat_weights) == len(names):
             self._flat_weights[names.index(name)] = value
         super().__setattr__(name, value)
 
-    def flatten_parameters(self):
+    def flatten_parameters(self) -> None:
         """Does nothing: weights need no common buffer here. Called by programs written for GPUs."""
 
     def _apply(self, fn, recurse=True):
-        self._flat_weights = []
+        self._flat_weights: list[Any] = []
         out = super()._apply(fn, recurse)
         self._init_flat_weights()
         return out
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Uniform within 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def check_input(self, input, batch_sizes):
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         if input.dtype != self._flat_weights[0].dtype and not rl.is_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({self._flat_weights[0].dtype})"
@@ -134,20 +143,25 @@ class RNNBase(Module):
                 f"{input.size(-1)}"
             )
 
-    def get_expected_hidden_size(self, input, batch_sizes):
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         directions = 2 if self.bidirectional else 1
         return self.num_layers * directions, batch, self.proj_size if self.proj_size > 0 else self.hidden_size
 
-    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+    def check_hidden_size(
+        self,
+        hx: Tensor,
+        expected_hidden_size: tuple[int, int, int],
+        msg: str = "Expected hidden size {}, got {}",
+    ) -> None:
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Any:
         if permutation is None:
             return hx
         return hx.index_select(1, permutation)
@@ -221,7 +235,7 @@ class RNNBase(Module):
         )
         return common if packed else (*common, self.batch_first)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size != 0:
             text += f", proj_size={self.proj_size}"
@@ -237,14 +251,14 @@ class RNNBase(Module):
             text += f", bidirectional={self.bidirectional}"
         return text
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("proj_size", 0)
         self.__dict__["_flat_weights"] = []
         self._init_flat_weights()
 
     @property
-    def all_weights(self):
+    def all_weights(self) -> list[list[Parameter]]:
         """Weights by layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
@@ -271,7 +285,7 @@ class RNN(RNNBase):
     """A plain recurrent network: h' = tanh(W x + b + U h + c), or with relu; RNN(input_size, hidden_size,
     ...)."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         first, given, rest = args[:3], args[3:4], args[4:]  # it stands fourth, after num_layers
@@ -280,7 +294,7 @@ class RNN(RNNBase):
             raise ValueError(f"Unknown nonlinearity {self.nonlinearity!r}: 'tanh' and 'relu' are known")
         super().__init__(f"RNN_{self.nonlinearity.upper()}", *first, *rest, **kwargs)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         run = recurrent.rnn_tanh if self.mode == "RNN_TANH" else recurrent.rnn_relu
         return self._one_state(run, input, hx)
 
@@ -288,37 +302,41 @@ class RNN(RNNBase):
 class GRU(RNNBase):
     """A network of gated recurrent units; GRU(input_size, hidden_size, ...)."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._one_state(recurrent.gru, input, hx)
 
 
 class LSTM(RNNBase):
     """A network of long short-term memories; LSTM(input_size, hidden_size, ...)."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    def get_expected_cell_size(self, input, batch_sizes):
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
         layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
         return layers, batch, self.hidden_size
 
-    def check_forward_args(self, input, hidden, batch_sizes):
+    def check_forward_args(  # type: ignore[override]
+        self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None
+    ) -> None:
         self.check_input(input, batch_sizes)
         for i, size in enumerate((self.get_expected_hidden_size, self.get_expected_cell_size)):
             message = f"Expected hidden[{i}] size {{}}, got {{}}"
             self.check_hidden_size(hidden[i], size(input, batch_sizes), message)
 
-    def permute_hidden(self, hx, permutation):
+    def permute_hidden(  # type: ignore[override]
+        self, hx: tuple[Tensor, Tensor], permutation: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         if permutation is None:
             return hx
         return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """(output, (h_n, c_n)); hx is (h_0, c_0), zeros by default."""
         if isinstance(hx, list):
             hx = tuple(hx)
@@ -342,24 +360,35 @@ class RNNCellBase(Module):
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
-    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
-        shapes = {"weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size)}
+        shapes: dict[str, tuple[int, ...] | None] = {
+            "weight_ih": (rows, input_size),
+            "weight_hh": (rows, hidden_size),
+        }
         shapes |= dict.fromkeys(("bias_ih", "bias_hh"), (rows,) if bias else None)
         for name, shape in shapes.items():
             self.register_parameter(name, None if shape is None else Parameter(rl.empty(shape, **made)))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Uniform within 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -407,11 +436,19 @@ class RNNCell(RNNCellBase):
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if self.nonlinearity not in ("tanh", "relu"):
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
         cell = recurrent.rnn_tanh_cell if self.nonlinearity == "tanh" else recurrent.rnn_relu_cell
@@ -421,20 +458,34 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a gated recurrent unit."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._one_state(recurrent.gru_cell, input, hx)
 
 
 class LSTMCell(RNNCellBase):
     """One step of a long short-term memory: (h, c)."""
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: device | str | int | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._check(input, () if hx is None else hx)
         batched = input.dim() == 2
         if not batched:

@@ -1,10 +1,19 @@
 """Tables of vectors."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -44,6 +53,8 @@ class Embedding(Module):
         sparse: makes the gradient of the table a sparse tensor.
     """
 
+    weight: Parameter
+
     __constants__ = [
         "num_embeddings",
         "embedding_dim",
@@ -55,10 +66,10 @@ class Embedding(Module):
     ]
 
     def __init__(
-        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False, _weight=None, _freeze=False, device=None, dtype=None,
-    ):  # fmt: skip
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
@@ -69,7 +80,7 @@ class Embedding(Module):
         self.sparse = sparse
         _take_table(self, _weight, not _freeze, device, dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Standard normal."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
@@ -79,7 +90,7 @@ class Embedding(Module):
             with rl.no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
             input,
             self.weight,
@@ -90,7 +101,7 @@ class Embedding(Module):
             self.sparse,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
@@ -107,14 +118,14 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(
         cls,
-        embeddings,
-        freeze=True,
-        padding_idx=None,
-        max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False,
-    ):
+        embeddings: Any,
+        freeze: bool = True,
+        padding_idx: Any = None,
+        max_norm: Any = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Any:
         """An Embedding of a given table, which is not trained unless freeze=False."""
         rows, cols = _check_table(embeddings)
         return cls(
@@ -127,15 +138,17 @@ class Embedding(Module):
 class EmbeddingBag(Module):
     """Sums, means or maxima over bags of rows of a table; see `functional.embedding_bag`."""
 
+    weight: Parameter
+
     __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq",
                      "mode", "sparse",
                      "include_last_offset", "padding_idx"]  # fmt: skip
 
     def __init__(
-        self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
-        mode="mean",
-        sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None,
-    ):  # fmt: skip
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False, _weight: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
@@ -149,7 +162,9 @@ class EmbeddingBag(Module):
     reset_parameters = Embedding.reset_parameters
     _fill_padding_idx_with_zero = Embedding._fill_padding_idx_with_zero
 
-    def forward(self, input, offsets=None, per_sample_weights=None):
+    def forward(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
         names = (
             "max_norm",
             "norm_type",
@@ -162,7 +177,7 @@ class EmbeddingBag(Module):
         options = {name: getattr(self, name) for name in names}
         return F.embedding_bag(input, self.weight, offsets, per_sample_weights=per_sample_weights, **options)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.max_norm is not None:
             text += f", max_norm={self.max_norm}"
@@ -177,13 +192,13 @@ class EmbeddingBag(Module):
 
     @classmethod
     def from_pretrained(
-        cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
-        sparse=False,
-        include_last_offset=False, padding_idx=None,
-    ):  # fmt: skip
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False, padding_idx: int | None = None,
+    ) -> Any:  # fmt: skip
         """An EmbeddingBag of a given table, which is not trained unless freeze=False."""
         norm = (max_norm, norm_type, scale_grad_by_freq)
-        out = cls(
+        out = cls(  # type: ignore[call-arg]
             *_check_table(embeddings), *norm, mode, sparse, embeddings, include_last_offset, padding_idx
         )
         out.weight.requires_grad = not freeze

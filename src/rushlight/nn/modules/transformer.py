@@ -1,5 +1,7 @@
 """The Transformer: encoder, decoder and their layers."""
 
+from __future__ import annotations
+
 import copy
 
 import rushlight as rl
@@ -12,6 +14,14 @@ from rushlight.nn.modules.dropout import Dropout
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.normalization import LayerNorm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight._C import Tensor, device, dtype
+
 
 __all__ = [
     "Transformer",
@@ -73,12 +83,12 @@ class Transformer(Module):
     """
 
     def __init__(
-        self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048,
-        dropout=0.1,
-        activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
-        norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
-        made = {"device": device, "dtype": dtype}
+        self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = F.relu, custom_encoder: Any | None = None, custom_decoder: Any | None = None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
         layer = (
             d_model,
@@ -109,10 +119,10 @@ class Transformer(Module):
         self.batch_first = batch_first
 
     def forward(
-        self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
-        tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
-        memory_is_causal=False,
-    ):  # fmt: skip
+        self, src: Tensor, tgt: Tensor, src_mask: Tensor | None = None, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:  # fmt: skip
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -129,7 +139,9 @@ class Transformer(Module):
         )  # fmt: skip
 
     @staticmethod
-    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+    def generate_square_subsequent_mask(
+        sz: int, device: device | str | int | None = None, dtype: dtype | None = None
+    ) -> Tensor:
         """The causal mask: -inf above the diagonal, 0 elsewhere."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
@@ -144,7 +156,14 @@ class TransformerEncoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+    def __init__(
+        self,
+        encoder_layer: Any,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
@@ -153,7 +172,13 @@ class TransformerEncoder(Module):
         self.use_nested_tensor = bool(enable_nested_tensor) and _takes_nested(encoder_layer)
         self.mask_check = mask_check
 
-    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
         padding = src_key_padding_mask
         if self.training or not _are_booleans(mask, padding):
             src_key_padding_mask = F._canonical_mask(
@@ -169,7 +194,7 @@ class TransformerEncoder(Module):
         output = src
         nested = self.use_nested_tensor and mask is None and self._may_nest(src, padding)
         if nested:  # what is padded is not computed, and 0 in the end
-            output = rl._nested_tensor_from_mask(src, ~padding, mask_check=False)
+            output = rl._nested_tensor_from_mask(src, ~padding, mask_check=False)  # type: ignore[operator]
             src_key_padding_mask = None
         for layer in self.layers:
             output = layer(
@@ -218,17 +243,17 @@ class TransformerDecoder(Module):
 
     __constants__ = ["norm"]
 
-    def __init__(self, decoder_layer, num_layers, norm=None):
+    def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
     def forward(
-        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
-        tgt_is_causal=None, memory_is_causal=False,
-    ):  # fmt: skip
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Tensor:  # fmt: skip
         output = tgt
         batch_first = (
             getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
@@ -268,14 +293,22 @@ def _make_rest(layer, d_model, dim_feedforward, dropout, activation, eps, norm_f
 class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward network, each with dropout, a shortcut and normalisation."""
 
+    linear1: Linear
+    linear2: Linear
+    dropout: Dropout
+    norm1: LayerNorm
+    dropout1: Dropout
+    norm2: LayerNorm
+    dropout2: Dropout
+
     __constants__ = ["norm_first"]
 
     def __init__(
-        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
-        made = {"device": device, "dtype": dtype}
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = F.relu, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
@@ -283,7 +316,13 @@ class TransformerEncoderLayer(Module):
         rest = (dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias)
         _make_rest(self, d_model, *rest, 2, made)
 
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
         if self.training or not _are_booleans(src_mask, src_key_padding_mask):
             src_key_padding_mask = F._canonical_mask(
                 src_key_padding_mask,
@@ -310,26 +349,36 @@ class TransformerEncoderLayer(Module):
 class TransformerDecoderLayer(Module):
     """Self-attention, attention over the encoder's result, and a feed-forward network."""
 
+    linear1: Linear
+    linear2: Linear
+    dropout: Dropout
+    norm1: LayerNorm
+    dropout1: Dropout
+    norm2: LayerNorm
+    dropout2: Dropout
+    norm3: LayerNorm
+    dropout3: Dropout
+
     __constants__ = ["norm_first"]
 
     def __init__(
-        self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False, bias=True, device=None, dtype=None,
-    ):  # fmt: skip
-        made = {"device": device, "dtype": dtype}
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: str | Callable[[Tensor], Tensor] = F.relu, layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False, bias: bool = True, device: device | str | int | None = None, dtype: dtype | None = None,
+    ) -> None:  # fmt: skip
+        made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
-        attention = {"dropout": dropout, "batch_first": batch_first, "bias": bias, **made}
+        attention: dict[str, Any] = {"dropout": dropout, "batch_first": batch_first, "bias": bias, **made}
         self.self_attn = MultiheadAttention(d_model, nhead, **attention)
         self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
         rest = (dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias)
         _make_rest(self, d_model, *rest, 3, made)
 
     def forward(
-        self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
-        tgt_is_causal=False, memory_is_causal=False,
-    ):  # fmt: skip
+        self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Tensor:  # fmt: skip
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         cross = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)

@@ -1,7 +1,16 @@
 """Resizing layers."""
 
+from __future__ import annotations
+
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
 
@@ -12,8 +21,13 @@ class Upsample(Module):
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
     def __init__(
-        self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None
-    ):
+        self,
+        size: int | tuple[int, ...] | None = None,
+        scale_factor: float | tuple[float, ...] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
         super().__init__()
         if isinstance(scale_factor, tuple):
             scale_factor = tuple(map(float, scale_factor))
@@ -23,17 +37,17 @@ class Upsample(Module):
         self.mode, self.align_corners = mode, align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
         )  # fmt: skip
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         state.setdefault("recompute_scale_factor", True)
         super().__setstate__(state)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         what = (
             f"scale_factor={self.scale_factor!r}" if self.scale_factor is not None else f"size={self.size!r}"
         )
@@ -43,12 +57,20 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Resizes pictures by nearest neighbours."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(
+        self,
+        size: int | tuple[int, int] | None = None,
+        scale_factor: float | tuple[float, float] | None = None,
+    ) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Resizes pictures bilinearly with aligned corners."""
 
-    def __init__(self, size=None, scale_factor=None):
+    def __init__(
+        self,
+        size: int | tuple[int, int] | None = None,
+        scale_factor: float | tuple[float, float] | None = None,
+    ) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -1,6 +1,13 @@
 """Small helpers for arguments that stand for one or several numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
@@ -34,7 +41,7 @@ def _list_with_default(out_size, defaults):
     return [defaults[ends + i] if size is None else size for i, size in enumerate(out_size)]
 
 
-def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Removes a prefix such as 'module.' from the keys of a state_dict, in place."""
     for key in list(state_dict.keys()):
         if key.startswith(prefix):

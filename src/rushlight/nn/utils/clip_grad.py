@@ -1,8 +1,17 @@
 """Limiting gradients."""
 
+from __future__ import annotations
+
 import warnings
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -21,7 +30,12 @@ def _gradients(parameters, name):
     return [p.grad for p in parameters if p.grad is not None]
 
 
-def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The norm of all tensors taken as one vector."""
     with rl.no_grad():
         tensors = [tensors] if isinstance(tensors, rl.Tensor) else list(tensors)
@@ -43,7 +57,9 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return total
 
 
-def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
     """Scales gradients by max_norm / total_norm where that is below 1."""
     with rl.no_grad():
         grads = _gradients(parameters, "clip_grads_with_norm_")
@@ -54,7 +70,13 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
                     grad.mul_(factor.to(grad.device))
 
 
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scales gradients in place so that their norm, all together, is at most max_norm; returns the norm "
     "before."""
     parameters = [parameters] if isinstance(parameters, rl.Tensor) else parameters
@@ -70,7 +92,13 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     return total
 
 
-def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """The old name of clip_grad_norm_."""
     warnings.warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
@@ -80,7 +108,9 @@ def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
-def clip_grad_value_(parameters, clip_value, foreach=None):
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
+) -> None:
     """Limits every element of the gradients to [-clip_value, clip_value], in place."""
     clip_value = float(clip_value)
     with rl.no_grad():

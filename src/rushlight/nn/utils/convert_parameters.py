@@ -1,6 +1,15 @@
 """All parameters as one vector, and back."""
 
+from __future__ import annotations
+
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rushlight._C import Tensor
+
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
@@ -12,7 +21,7 @@ def _same_device(param, device):
     return param.device
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The values of all parameters, one after the other."""
     device, parts = None, []
     for param in parameters:
@@ -21,7 +30,7 @@ def parameters_to_vector(parameters):
     return rl.cat(parts)
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Gives each parameter its piece of a vector; the memory is shared."""
     if not isinstance(vec, rl.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {rl.typename(vec)}")

@@ -1,11 +1,18 @@
 """skip_init."""
 
+from __future__ import annotations
+
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["skip_init"]
 
 
-def skip_init(module_cls, *args, **kwargs):
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     """A module of the class without the work of filling its parameters: their values are undefined."""
     if not issubclass(module_cls, rl.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

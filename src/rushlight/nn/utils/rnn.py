@@ -1,9 +1,18 @@
 """Sequences of different lengths: padding and packing."""
 
+from __future__ import annotations
+
 import itertools
 from collections import namedtuple
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from rushlight._C import Tensor
+
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence",
@@ -19,7 +28,13 @@ class PackedSequence(_Fields):
 
     __slots__ = ()
 
-    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> Self:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # the old way: (data, batch_sizes) in one tuple
@@ -35,7 +50,7 @@ class PackedSequence(_Fields):
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """The data moved or cast; the indices follow to its device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
@@ -44,62 +59,62 @@ class PackedSequence(_Fields):
         order, back = (None if i is None else i.to(data.device, **move) for i in self[2:])
         return type(self)(data, self.batch_sizes, order, back)
 
-    def cuda(self, *args, **kwargs):
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
         """A copy on the GPU."""
         return self if self.data.is_cuda else self.to(*args, device="cuda", **kwargs)
 
-    def cpu(self, *args, **kwargs):
+    def cpu(self, *args: Any, **kwargs: Any) -> Self:
         """A copy on the CPU."""
         return self.to(*args, device="cpu", **kwargs)
 
-    def double(self):
+    def double(self) -> Self:
         """The data as float64."""
         return self.to(dtype=rl.double)
 
-    def float(self):
+    def float(self) -> Self:
         """The data as float32."""
         return self.to(dtype=rl.float)
 
-    def half(self):
+    def half(self) -> Self:
         """The data as float16."""
         return self.to(dtype=rl.half)
 
-    def long(self):
+    def long(self) -> Self:
         """The data as int64."""
         return self.to(dtype=rl.long)
 
-    def int(self):
+    def int(self) -> Self:
         """The data as int32."""
         return self.to(dtype=rl.int)
 
-    def short(self):
+    def short(self) -> Self:
         """The data as int16."""
         return self.to(dtype=rl.short)
 
-    def char(self):
+    def char(self) -> Self:
         """The data as int8."""
         return self.to(dtype=rl.int8)
 
-    def byte(self):
+    def byte(self) -> Self:
         """The data as uint8."""
         return self.to(dtype=rl.uint8)
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
         """Whether the data is on a GPU."""
         return self.data.is_cuda
 
-    def is_pinned(self):
+    def is_pinned(self) -> bool:
         """Whether the data is in pinned memory."""
         return self.data.is_pinned()
 
-    def pin_memory(self):
+    def pin_memory(self) -> Self:
         """A copy in pinned memory."""
         order, back = (None if i is None else i.pin_memory() for i in self[2:])
         return type(self)(self.data.pin_memory(), self.batch_sizes, order, back)
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes another."""
     if permutation is None:
         return None
@@ -107,7 +122,9 @@ def invert_permutation(permutation):
     return out.scatter_(0, permutation, rl.arange(0, permutation.numel(), device=permutation.device))
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
+) -> Any:
     """Packs padded sequences (L, N, ...), or (N, L, ...) with batch_first, of the given lengths.
 
     Unless enforce_sorted=False, they must come with falling lengths.
@@ -163,7 +180,9 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     return PackedSequence(rl.cat(pieces), rl.tensor(sizes, dtype=rl.int64), order, None)
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(
+    sequence: Any, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
     """(padded sequences, lengths): undoes pack_padded_sequence; total_length asks for more padding."""
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
@@ -188,7 +207,12 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return padded, lengths
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(
+    sequences: Tensor | list[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
     """Stacks sequences (length, ...) of different lengths, padded: (longest, N, ...) or (N, longest, ...)."""
     if not isinstance(sequences, (list, tuple)):
         if not hasattr(sequences, "__iter__"):
@@ -217,20 +241,20 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return rl.stack(padded, 0 if batch_first else 1)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The list of sequences of the given lengths in a padded batch."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [row[: int(n)] for row, n in zip(padded_sequences, lengths, strict=False)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> Any:
     """Packs a list of sequences (length, ...)."""
     lengths = rl.as_tensor([s.size(0) for s in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences: Any) -> list[Tensor]:
     """The list of sequences in a PackedSequence."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,5 +1,7 @@
 """The base of the schedulers: counting steps and writing rates into the groups."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import warnings
@@ -8,23 +10,30 @@ import weakref
 import rushlight as rl
 from rushlight.optim.optimizer import Optimizer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight._C import Tensor
+
+
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` is deprecated: call `scheduler.step()` once an epoch. With it, the rates "
     "are computed from the initial ones and changes by other schedulers are lost."
 )
 
 
-def check_optimizer(optimizer):
+def check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def values_of(optimizer, key):
+def values_of(optimizer: Any, key: Any) -> Any:
     """The option `key` of each group; tensors are copied, so that nobody changes them by accident."""
     return [g[key].clone() if isinstance(g[key], rl.Tensor) else g[key] for g in optimizer.param_groups]
 
 
-def set_value(group, key, value):
+def set_value(group: Any, key: Any, value: Any) -> None:
     """Sets an option of a group; a rate that is a tensor stays the same tensor."""
     if isinstance(group[key], rl.Tensor):
         group[key].fill_(value.item() if isinstance(value, rl.Tensor) else value)
@@ -32,7 +41,7 @@ def set_value(group, key, value):
         group[key] = value
 
 
-def per_group(name, optimizer, value):
+def per_group(name: str, optimizer: Any, value: Any) -> Any:
     """One value for each group, copied from one number or given as a list."""
     groups = optimizer.param_groups
     if isinstance(value, (list, tuple)):
@@ -55,7 +64,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
@@ -78,18 +87,18 @@ class LRScheduler:
         with _initial_mode(self):
             self.step()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float | Tensor]:
         """The rates that the last step set."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[float | Tensor]:
         """The rates of the epoch that step() has just begun; get_last_lr() is what to ask from outside."""
         _warn_get_lr_called_within_step(self)
         return self._rates()
@@ -97,7 +106,7 @@ class LRScheduler:
     def _rates(self):
         raise NotImplementedError
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Sets the rates of the next epoch; call it after optimizer.step()."""
         if self._step_count == 1:
             self._check_order()

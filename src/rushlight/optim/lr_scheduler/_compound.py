@@ -1,9 +1,17 @@
 """Schedulers made of schedulers: one after the other, or all at once."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 
 from rushlight.optim.lr_scheduler._base import LRScheduler, set_value, values_of
 from rushlight.optim.lr_scheduler._plateau import ReduceLROnPlateau
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight.optim.optimizer import Optimizer
 
 
 class _Compound(LRScheduler):
@@ -26,12 +34,12 @@ class _Compound(LRScheduler):
         self._schedulers = schedulers
         self.optimizer = optimizer
 
-    def state_dict(self):
+    def state_dict(self) -> Any:
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         state["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"], strict=False):
             scheduler.load_state_dict(saved)
@@ -40,7 +48,9 @@ class _Compound(LRScheduler):
 class SequentialLR(_Compound):
     """Runs one scheduler after the other; milestones[i] is the epoch at which number i + 1 takes over."""
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Any, milestones: list[int], last_epoch: int = -1
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         self._take(schedulers, optimizer)
@@ -60,7 +70,7 @@ class SequentialLR(_Compound):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def recursive_undo(self, sched=None):
+    def recursive_undo(self, sched: Any = None) -> None:
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
             for inner in sched._schedulers:
@@ -68,7 +78,7 @@ class SequentialLR(_Compound):
         elif hasattr(sched, "last_epoch"):
             sched.last_epoch -= 1
 
-    def step(self):
+    def step(self) -> None:  # type: ignore[override]
         self.last_epoch += 1
         which = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[which]
@@ -82,7 +92,7 @@ class SequentialLR(_Compound):
 class ChainedScheduler(_Compound):
     """Steps every scheduler at each step, each changing the rates that the one before it left."""
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Any, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
                 f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
@@ -90,7 +100,7 @@ class ChainedScheduler(_Compound):
         self._take(schedulers, optimizer or schedulers[0].optimizer)
         self._last_lr = values_of(self.optimizer, "lr")
 
-    def step(self):
+    def step(self) -> None:  # type: ignore[override]
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self.optimizer, "lr")

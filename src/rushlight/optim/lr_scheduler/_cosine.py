@@ -1,5 +1,7 @@
 """Rates that follow half a cosine, once or with restarts (SGDR, Loshchilov and Hutter)."""
 
+from __future__ import annotations
+
 import math
 
 from rushlight.optim.lr_scheduler._base import (
@@ -8,6 +10,12 @@ from rushlight.optim.lr_scheduler._base import (
     set_value,
     values_of,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rushlight.optim.optimizer import Optimizer
 
 
 def _on_curve(low, high, share):
@@ -18,7 +26,7 @@ def _on_curve(low, high, share):
 class CosineAnnealingLR(LRScheduler):
     """From the initial rate to eta_min in T_max epochs, and back up in the next T_max."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -49,7 +57,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     time.
     """
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         for value, wanted in ((T_0, "positive integer T_0"), (T_mult, "integer T_mult >= 1")):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"Expected {wanted}, but got {value!r}")
@@ -62,7 +72,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def _rates(self):
         return [_on_curve(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         """Goes to the next epoch, or to the one given (a float within an epoch is welcome)."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0

@@ -1,5 +1,7 @@
 """Cyclical rates (Smith), and the one-cycle policy (Smith and Topin), with momentum moving the other way."""
 
+from __future__ import annotations
+
 import math
 import types
 
@@ -9,6 +11,13 @@ from rushlight.optim.lr_scheduler._base import (
     per_group,
     set_value,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal
+
+    from rushlight.optim.optimizer import Optimizer
 
 
 class _MomentumCycler(LRScheduler):
@@ -60,20 +69,20 @@ class CyclicLR(_MomentumCycler):
 
     def __init__(
         self,
-        optimizer,
-        base_lr,
-        max_lr,
-        step_size_up=2000,
-        step_size_down=None,
-        mode="triangular",
-        gamma=1.0,
-        scale_fn=None,
-        scale_mode="cycle",
-        cycle_momentum=True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = per_group("base_lr", optimizer, base_lr)
@@ -101,7 +110,7 @@ class CyclicLR(_MomentumCycler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: float) -> float:
         """How high cycle (or step) x reaches, as a share of max_lr - base_lr."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -121,7 +130,7 @@ class CyclicLR(_MomentumCycler):
                 self._set_momentum(group, top - (top - base) * height)
         return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         state = super().state_dict()
         state.pop("_scale_fn_ref")
         fn = state["_scale_fn_custom"]
@@ -130,7 +139,7 @@ class CyclicLR(_MomentumCycler):
         state["_scale_fn_custom"] = fn.__dict__.copy() if keep else None
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         attributes = state_dict.get("_scale_fn_custom")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if attributes is not None:
@@ -154,21 +163,21 @@ class OneCycleLR(_MomentumCycler):
 
     def __init__(
         self,
-        optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _count_steps(total_steps, epochs, steps_per_epoch)

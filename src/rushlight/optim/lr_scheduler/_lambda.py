@@ -1,8 +1,17 @@
 """Rates given by functions of the epoch."""
 
+from __future__ import annotations
+
 import types
 
 from rushlight.optim.lr_scheduler._base import LRScheduler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rushlight.optim.optimizer import Optimizer
 
 
 class _FunctionScheduler(LRScheduler):
@@ -10,7 +19,7 @@ class _FunctionScheduler(LRScheduler):
     __dict__).
     """
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         if isinstance(lr_lambda, (list, tuple)):
@@ -21,14 +30,14 @@ class _FunctionScheduler(LRScheduler):
             self.lr_lambdas = [lr_lambda] * groups
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> Any:
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
         state["lr_lambdas"] = [
             None if isinstance(fn, types.FunctionType) else fn.__dict__.copy() for fn in self.lr_lambdas
         ]
         return state
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         saved = state_dict["lr_lambdas"]
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for fn, attributes in zip(self.lr_lambdas, saved, strict=False):
@@ -46,7 +55,12 @@ class LambdaLR(_FunctionScheduler):
 class MultiplicativeLR(_FunctionScheduler):
     """lr = present lr * lr_lambda(epoch)."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         for fn in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
             if not callable(fn):
                 raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")

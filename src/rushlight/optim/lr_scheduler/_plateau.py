@@ -1,5 +1,7 @@
 """Rates that fall when a measured quantity stops improving."""
 
+from __future__ import annotations
+
 import math
 import warnings
 
@@ -11,22 +13,28 @@ from rushlight.optim.lr_scheduler._base import (
     values_of,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from rushlight.optim.optimizer import Optimizer
+
 
 class ReduceLROnPlateau(LRScheduler):
     """step(metric): multiplies the rates by factor after more than `patience` epochs without improvement."""
 
     def __init__(
         self,
-        optimizer,
-        mode="min",
-        factor=0.1,
-        patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
-        cooldown=0,
-        min_lr=0,
-        eps=1e-8,
-    ):
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: list[float] | float = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
@@ -54,7 +62,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         reached = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -89,7 +97,7 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> Any:
         return self.cooldown_counter > 0
 
     def _is_better(self, a, best):
@@ -108,6 +116,6 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold = threshold
         self.threshold_mode = threshold_mode
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

@@ -4,16 +4,26 @@ Each get_lr() changes the present rates, so that schedulers can be chained; _get
 the first ones.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections import Counter
 
 from rushlight.optim.lr_scheduler._base import LRScheduler
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rushlight.optim.optimizer import Optimizer
+
 
 class StepLR(LRScheduler):
     """Multiplies the rates by gamma every step_size epochs."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -30,7 +40,9 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Multiplies the rates by gamma at each milestone (twice where one is named twice)."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -48,7 +60,9 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """Rates times a factor until total_iters, unchanged from then on."""
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if not 0 <= factor <= 1.0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
@@ -70,7 +84,14 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Rates times a factor that goes in a line from start_factor to end_factor within total_iters."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if not 0 < start_factor <= 1.0:
             raise ValueError(
                 f"Starting multiplicative factor expected to be greater than 0 and at most 1, got {start_factor}"
@@ -100,7 +121,7 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Multiplies the rates by gamma every epoch."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
@@ -114,7 +135,9 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """lr = initial lr * (1 - epoch / total_iters) ^ power, zero after total_iters."""
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)

@@ -1,5 +1,7 @@
 """DataLoader: batches of a dataset, loaded here or by worker processes or threads."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from collections.abc import Iterator
@@ -14,6 +16,13 @@ from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+    from rushlight._C import Generator
+
+
 _collate_fn_t = _worker_init_fn_t = object  # for annotations
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -26,7 +35,7 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind, dataset, auto_collation, collate_fn, drop_last):
+    def create_fetcher(kind: Any, dataset: Any, auto_collation: Any, collate_fn: Any, drop_last: Any) -> Any:
         """An object whose `fetch(index)` returns the collated batch at an index (or list of indices)."""
         return _fetch.create_fetcher(
             kind == _DatasetKind.Iterable, dataset, auto_collation, collate_fn, drop_last
@@ -36,7 +45,7 @@ class _DatasetKind:
 class _InfiniteConstantSampler(Sampler):
     """None for ever: the 'indices' of an iterable dataset."""
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return itertools.repeat(None)
 
 
@@ -99,24 +108,24 @@ class DataLoader(Generic[_T_co]):
     def __init__(
         self,
         dataset: Dataset[_T_co],
-        batch_size=1,
-        shuffle=None,
-        sampler=None,
-        batch_sampler=None,
-        num_workers=0,
-        collate_fn=None,
-        pin_memory=False,
-        drop_last=False,
-        timeout=0,
-        worker_init_fn=None,
-        multiprocessing_context=None,
-        generator=None,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Any = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
         *,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory_device="",
-        in_order=True,
-    ):
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         iterable = isinstance(dataset, IterableDataset)
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         _check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
@@ -146,17 +155,17 @@ class DataLoader(Generic[_T_co]):
         self.__initialized = True
         self.check_worker_number_rationality()
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and name in self._FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
     @property
-    def multiprocessing_context(self):
+    def multiprocessing_context(self) -> Any:
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
-    def multiprocessing_context(self, context):
+    def multiprocessing_context(self, context: Any) -> None:
         if context is not None:
             context = self._checked_context(context)
         self.__multiprocessing_context = context
@@ -219,7 +228,7 @@ class DataLoader(Generic[_T_co]):
             length = whole + (rest > 0 and not self.drop_last)
         return length
 
-    def check_worker_number_rationality(self):
+    def check_worker_number_rationality(self) -> None:
         """Warn when there are more worker processes than processors to run them."""
         if not self.num_workers or self.multiprocessing_context == "thread":
             return
@@ -239,7 +248,7 @@ class DataLoader(Generic[_T_co]):
 class _BaseDataLoaderIter:
     _SHARES = ""  # what a wrong length may come from
 
-    def __init__(self, loader):
+    def __init__(self, loader: Any) -> None:
         self._dataset = loader.dataset
         self._dataset_kind = loader._dataset_kind
         self._index_sampler = loader._index_sampler
@@ -249,13 +258,13 @@ class _BaseDataLoaderIter:
         # always drawn, workers or not: the same program keeps its random numbers when workers are added
         self._base_seed = rl.empty((), dtype=rl.int64).random_(generator=loader.generator).item()
 
-    def __iter__(self):
+    def __iter__(self) -> Self:
         return self
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._index_sampler)
 
-    def __next__(self):
+    def __next__(self) -> Any:
         data = self._next_data()
         self._num_yielded += 1
         if (
@@ -277,7 +286,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    def __init__(self, loader):
+    def __init__(self, loader: Any) -> None:
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0: nobody is waited for")
@@ -293,7 +302,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._fetcher.fetch(next(self._sampler_iter))
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     # the iterator with workers is loaded when a loader first uses some
     if name == "_MultiProcessingDataLoaderIter":
         from ._worker_iter import WorkerIter

@@ -1,11 +1,20 @@
 """Datasets: what a DataLoader draws samples from, and ways to combine and split them."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Generator, Tensor
+
 
 __all__ = [
     "ChainDataset",
@@ -19,6 +28,7 @@ __all__ = [
 ]
 
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
 
@@ -31,7 +41,7 @@ class Dataset(Generic[_T_co]):
     def __getitem__(self, index: Any) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: "Dataset[_T_co]") -> "ConcatDataset[_T_co]":
+    def __add__(self, other: Dataset[_T_co]) -> ConcatDataset[_T_co]:
         return ConcatDataset([self, other])
 
 
@@ -44,29 +54,29 @@ class IterableDataset(Dataset[_T_co]):
     def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
-    def __add__(self, other: Dataset[_T_co]) -> "ChainDataset":  # type: ignore[override]
+    def __add__(self, other: Dataset[_T_co]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset):
+class TensorDataset(Dataset[tuple[rl.Tensor, ...]]):
     """Sample i is the tuple of each tensor's row i."""
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor) -> None:
         if any(len(t) != len(tensors[0]) for t in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return tuple(t[index] for t in self.tensors)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tensors[0])
 
 
 class StackDataset(Dataset):
     """Sample i is the tuple (or, from keyword arguments, the dict) of each dataset's sample i."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
                 "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, "
@@ -88,10 +98,10 @@ class StackDataset(Dataset):
             return dict(zip(self.datasets, values, strict=True))
         return tuple(values)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._pack([part[index] for part in self._parts()])
 
-    def __getitems__(self, indices):
+    def __getitems__(self, indices: list) -> Any:
         columns = []
         for part in self._parts():
             batched = getattr(part, "__getitems__", None)
@@ -103,7 +113,7 @@ class StackDataset(Dataset):
             columns.append(column)
         return [self._pack(row) for row in zip(*columns, strict=True)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
@@ -111,10 +121,10 @@ class ConcatDataset(Dataset[_T_co]):
     """Datasets one after another."""
 
     @staticmethod
-    def cumsum(sequence):
+    def cumsum(sequence: Any) -> Any:
         return list(accumulate(len(part) for part in sequence))
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Any) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -122,10 +132,10 @@ class ConcatDataset(Dataset[_T_co]):
             raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if index < 0:
             if -index > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
@@ -136,14 +146,14 @@ class ConcatDataset(Dataset[_T_co]):
         return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
 
     @property
-    def cummulative_sizes(self):
+    def cummulative_sizes(self) -> Any:
         return self.cumulative_sizes
 
 
 class ChainDataset(IterableDataset):
     """Iterable datasets one after another."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Any) -> None:
         self.datasets = datasets
 
     def _checked(self):
@@ -152,32 +162,32 @@ class ChainDataset(IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
             yield part
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         for part in self._checked():
             yield from part
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(len(part) for part in self._checked())
 
 
 class Subset(Dataset[_T_co]):
     """The samples of `dataset` at `indices`."""
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices):
+    def __getitems__(self, indices: list[int]) -> Any:
         chosen = [self.indices[i] for i in indices]
         batched = getattr(self.dataset, "__getitems__", None)
         return batched(chosen) if callable(batched) else [self.dataset[i] for i in chosen]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
@@ -199,14 +209,16 @@ def _fractions_to_lengths(fractions, total):
     return lengths
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(
+    dataset: Dataset[_T], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[_T]]:
     """Split a dataset at random into `Subset`s of the given lengths, or of the given fractions of it."""
     lengths = list(lengths)
     if 1 - 1e-9 <= sum(lengths) <= 1:
-        lengths = _fractions_to_lengths(lengths, len(dataset))
-    if sum(lengths) != len(dataset):
+        lengths = _fractions_to_lengths(lengths, len(dataset))  # type: ignore[arg-type]
+    if sum(lengths) != len(dataset):  # type: ignore[arg-type]
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = rl.randperm(sum(lengths), generator=generator).tolist()
+    order = rl.randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
     return [
         Subset(dataset, order[end - length : end])
         for end, length in zip(accumulate(lengths), lengths, strict=True)

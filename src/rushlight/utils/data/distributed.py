@@ -1,10 +1,17 @@
 """DistributedSampler: each process of a group sees its own share of a dataset."""
 
+from __future__ import annotations
+
 from math import ceil
 
 import rushlight as rl
 
 from .sampler import Sampler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = ["DistributedSampler"]
 
@@ -16,7 +23,15 @@ class DistributedSampler(Sampler):
     repeating the first samples, or with `drop_last` by leaving the last ones out.
     """
 
-    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
         if num_replicas is None or rank is None:
             from rushlight import distributed as dist
 
@@ -32,7 +47,7 @@ class DistributedSampler(Sampler):
         self.num_samples = whole + (rest > 0 and not drop_last)
         self.total_size = self.num_samples * num_replicas
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         n = len(self.dataset)
         if self.shuffle:
             generator = rl.Generator()
@@ -47,9 +62,9 @@ class DistributedSampler(Sampler):
             order += (order * ceil(missing / n))[:missing]
         return iter(order[self.rank : self.total_size : self.num_replicas])
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """Choose the shuffle of this epoch; without it every epoch repeats the same order."""
         self.epoch = epoch

@@ -1,9 +1,19 @@
 """Samplers: in which order a DataLoader visits a dataset."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import rushlight as rl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from rushlight._C import Generator
+
 
 __all__ = [
     "BatchSampler",
@@ -26,7 +36,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 class Sampler(Generic[_T_co]):
     """An iterable of indices; `__len__` is optional."""
 
-    def __init__(self, data_source=None):
+    def __init__(self, data_source: Any = None) -> None:
         pass
 
     def __iter__(self) -> Iterator[_T_co]:
@@ -36,13 +46,13 @@ class Sampler(Generic[_T_co]):
 class SequentialSampler(Sampler):
     """0, 1, 2, …"""
 
-    def __init__(self, data_source):
+    def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
@@ -53,7 +63,13 @@ class RandomSampler(Sampler):
     follows `manual_seed` and yet costs the global stream one number only.
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(
+        self,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -63,11 +79,11 @@ class RandomSampler(Sampler):
         _check_positive("num_samples", self.num_samples)
 
     @property
-    def num_samples(self):
+    def num_samples(self) -> int:
         # the dataset may grow between passes
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         n = len(self.data_source)
         generator = self.generator
         if generator is None:
@@ -84,29 +100,35 @@ class RandomSampler(Sampler):
                 yield from rl.randperm(n, generator=generator).tolist()
             yield from rl.randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
 class SubsetRandomSampler(Sampler):
     """The given indices, in random order."""
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         for i in rl.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
 class WeightedRandomSampler(Sampler):
     """Indices drawn with probability proportional to their weights."""
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
         _check_positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
@@ -120,18 +142,18 @@ class WeightedRandomSampler(Sampler):
         self.replacement = replacement
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         drawn = rl.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
 class BatchSampler(Sampler):
     """Lists of `batch_size` indices of another sampler; the last may be shorter, or is dropped."""
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         _check_positive("batch_size", batch_size)
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
@@ -139,7 +161,7 @@ class BatchSampler(Sampler):
         self.batch_size = batch_size
         self.drop_last = drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         batch = []
         for index in self.sampler:
             batch.append(index)
@@ -149,6 +171,6 @@ class BatchSampler(Sampler):
         if batch and not self.drop_last:
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)

@@ -145,7 +145,7 @@ class FiveCrop(Transform):
 class TenCrop(FiveCrop):
     """Four corners and the middle, of the image and of its mirror image, as a tuple."""
 
-    _v1_transform_cls = one.TenCrop
+    _v1_transform_cls = one.TenCrop  # type: ignore[assignment]
 
     def __init__(self, size, vertical_flip=False):
         super().__init__(size)
