@@ -88,6 +88,13 @@ def function(name, op, indent="", method=False):
     return f'{indent}def {name}({shown}) -> Any:\n{indent}    """{text}"""\n{indent}    ...\n'
 
 
+def constants(kind):
+    """The named numbers of a class: OpFlags.VIEW."""
+    return "".join(
+        f"    {name}: int\n" for name, value in vars(kind).items() if type(value) is int and name.isupper()
+    )
+
+
 def main(folder, output):
     core = load(folder)
     lines = [HEADER]
@@ -105,7 +112,7 @@ def main(folder, output):
             lines.append(
                 f"class {name}({base}): ...\n"
                 if base != "Any"
-                else f"class {name}:\n    def __getattr__(self, name: str) -> Any: ...\n"
+                else f"class {name}:\n{constants(value)}    def __getattr__(self, name: str) -> Any: ...\n"
                 f"    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n"
             )
         elif callable(value):

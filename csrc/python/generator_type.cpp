@@ -3,8 +3,8 @@
 #include <structmember.h>
 
 #include "base/generator.h"
-#include "python/arguments.h"
 #include "python/errors.h"
+#include "schema/arguments.h"
 
 namespace rl {
 namespace {
