@@ -25,12 +25,12 @@ struct Kernel {
   Rule rule = Rule::Same;
   int cost = 1;  // of one element, in additions
   // The gradient of one operand in terms of a program, for float tensors; programs hold ops that have it, and masks.
-  int (*slope)(ops::Writer& w) = nullptr;
+  int (*gradient)(ops::Writer& w) = nullptr;
   uint32_t wrt = ~0u;                          // operands that a gradient goes to: a bit each
   double (*number)(double, double) = nullptr;  // of plain numbers, where Python computes the same
 
   constexpr bool is_mask() const { return rule == Rule::Bool || rule == Rule::FloatBool; }
-  constexpr bool fusable() const { return slope || is_mask(); }
+  constexpr bool fusable() const { return gradient || is_mask(); }
   constexpr bool sends(int operand) const { return !is_mask() && (wrt >> operand & 1); }
 };
 

@@ -521,7 +521,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("name", FUSABLE)
-def test_slopes_in_registrations_are_the_derivatives_of_the_ops(name):
+def test_gradients_in_registrations_are_those_of_the_ops(name):
     """A registration gives the derivative twice: as a node, and in terms of a program."""
     op = torch._C.ops[name]
     count, terms, plain = GIVEN.get(name, (op.traits.operands, None, lambda op, *xs: op(*xs)))

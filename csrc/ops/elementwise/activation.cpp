@@ -15,7 +15,7 @@ static Tensor flat_in(const Tensor& x, const Tensor& dx) {
   return x.requires_grad() ? record<ConstantSlopeBackward>(alias(dx), {dx, x}) : dx;
 }
 
-static constexpr Kernel kReluGrad{.op = Pointwise::ReluGrad, .operands = 2, .slope = [](Writer& w) {
+static constexpr Kernel kReluGrad{.op = Pointwise::ReluGrad, .operands = 2, .gradient = [](Writer& w) {
                                     return w.operand == 0 ? w.put(kReluGrad, w.dy, w.b) : w.number(0);
                                   }};
 
@@ -27,7 +27,7 @@ struct ReluBackward : ResultNode {
     return {binary("relu_backward", kReluGrad, dy[0], y())};
   }
 };
-static constexpr Kernel kRelu{.op = Pointwise::Relu, .slope = [](Writer& w) { return w.put(kReluGrad, w.dy, w.y); }};
+static constexpr Kernel kRelu{.op = Pointwise::Relu, .gradient = [](Writer& w) { return w.put(kReluGrad, w.dy, w.y); }};
 Tensor relu(const Tensor& x) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Boolean inputs not supported for relu");
   return from_result<ReluBackward>(unary("relu", kRelu, x), x);

@@ -115,7 +115,7 @@ struct GeluBackward : Node {
   FIELDS(self)
 };
 static constexpr Kernel kGelu{
-    .op = Pointwise::Gelu, .cost = 16, .slope = [](Writer& w) {
+    .op = Pointwise::Gelu, .cost = 16, .gradient = [](Writer& w) {
       const int cdf = w.times(0.5, w.add(w.put("erf", w.times(0.70710678118654752440, w.a)), w.number(1)));
       const int pdf = w.times(0.39894228040143267794, w.put("exp", w.times(-0.5, w.square(w.a))));
       return w.mul(w.dy, w.add(cdf, w.mul(w.a, pdf)));
@@ -140,7 +140,7 @@ struct SiluBackward : SelfNode {
     return {mul(dy[0], conj(mul(s, add(mul(z, add(neg(s), 1)), 1))))};
   }
 };
-static constexpr Kernel kSilu{.op = Pointwise::Silu, .cost = 8, .slope = [](Writer& w) {  // s (1 + a (1 - s))
+static constexpr Kernel kSilu{.op = Pointwise::Silu, .cost = 8, .gradient = [](Writer& w) {  // s (1 + a (1 - s))
                                 const int s = w.put("sigmoid", w.a), rest = w.sub(w.number(1), s);
                                 return w.mul(w.dy, w.mul(s, w.add(w.mul(w.a, rest), w.number(1))));
                               }};

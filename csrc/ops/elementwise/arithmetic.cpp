@@ -43,7 +43,7 @@ struct AddBackward : Node {
 };
 static constexpr Kernel kAdd{.op = Pointwise::Add,
                              .operands = 2,
-                             .slope = [](Writer& w) { return w.dy; },
+                             .gradient = [](Writer& w) { return w.dy; },
                              .number = [](double a, double b) { return a + b; }};
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
   Tensor y = with_alpha("add", kAdd, a, b, alpha);
@@ -72,7 +72,7 @@ struct SubBackward : Node {
 };
 static constexpr Kernel kSub{.op = Pointwise::Sub,
                              .operands = 2,
-                             .slope = [](Writer& w) { return w.operand == 0 ? w.dy : w.neg(w.dy); },
+                             .gradient = [](Writer& w) { return w.operand == 0 ? w.dy : w.neg(w.dy); },
                              .number = [](double a, double b) { return a - b; }};
 Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   auto is_bool = [](const Value& v) {
@@ -124,7 +124,7 @@ struct MulBackward : Node {
 };
 static constexpr Kernel kMul{.op = Pointwise::Mul,
                              .operands = 2,
-                             .slope = [](Writer& w) { return w.mul(w.dy, w.operand == 0 ? w.b : w.a); },
+                             .gradient = [](Writer& w) { return w.mul(w.dy, w.operand == 0 ? w.b : w.a); },
                              .number = [](double a, double b) { return a * b; }};
 static Tensor product(const Value& a, const Value& b) {
   if (is_short(a))
@@ -159,7 +159,7 @@ static constexpr Kernel kDiv{
     .op = Pointwise::Div,
     .operands = 2,
     .rule = Rule::Float,
-    .slope = [](Writer& w) { return w.operand == 0 ? w.div(w.dy, w.b) : w.neg(w.mul(w.dy, w.div(w.y, w.b))); },
+    .gradient = [](Writer& w) { return w.operand == 0 ? w.div(w.dy, w.b) : w.neg(w.mul(w.dy, w.div(w.y, w.b))); },
     .number = [](double a, double b) { return a / b; }};
 static Tensor quotient(const Value& a, const Value& b) {
   if (is_short(a))
@@ -188,7 +188,7 @@ struct NegBackward : Node {
   Grads backward(const Grads& dy) { return {neg(dy[0])}; }
 };
 static constexpr Kernel kNeg{.op = Pointwise::Neg,
-                             .slope = [](Writer& w) { return w.neg(w.dy); },
+                             .gradient = [](Writer& w) { return w.neg(w.dy); },
                              .number = [](double a, double) { return -a; }};
 Tensor neg(const Tensor& a) {
   CHECK(a.dtype() != DType::Bool, Runtime,

@@ -84,7 +84,7 @@ static Value in_order(const Value& b) {
 static constexpr Kernel kPow{.op = Pointwise::Pow,
                              .operands = 2,
                              .cost = 16,
-                             .slope =
+                             .gradient =
                                  [](Writer& w) {  // the exponent is a number
                                    const double n = w.number_of(w.b);
                                    return n == 0 ? w.number(0) : w.mul(w.dy, w.times(n, w.power(w.a, n - 1)));

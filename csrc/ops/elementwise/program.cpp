@@ -97,8 +97,8 @@ std::shared_ptr<const Program> Program::derivative(const Bits& wanted, Span<int>
     for (int i = 0; i < t.op->operands; ++i) t.of[i] = place[t.of[i]];
     for (int i = 0; i < t.op->operands; ++i)
       if (const int of = term(v)->of[i]; t.op->sends(i) && leads[of]) {
-        Writer slope{*made, i, t.of[0], t.of[1], t.of[2], place[v], gradient[v]};
-        receive(of, t.op->slope(slope));
+        Writer writer{*made, i, t.of[0], t.of[1], t.of[2], place[v], gradient[v]};
+        receive(of, t.op->gradient(writer));
       }
   }
   for (int v = 0; v < inputs_; ++v)

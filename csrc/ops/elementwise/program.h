@@ -58,8 +58,8 @@ class Program {
   mutable std::vector<std::unique_ptr<Recorded>> recorded_;
 };
 
-// Writes the gradient of one operand of a term, as the op's registration says (Kernel::slope), and leaves out what is
-// plainly 0 or 1.
+// Writes the gradient of one operand of a term, as the op's registration says (Kernel::gradient), and leaves out what
+// is plainly 0 or 1.
 struct Writer {
   Program& to;
   int operand = 0;          // whose gradient is asked for

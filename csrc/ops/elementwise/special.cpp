@@ -13,7 +13,7 @@ struct ErfBackward : SelfNode {
   static constexpr const char* kName = "ErfBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(neg(square(x()))), 2 / kSqrtPi))}; }
 };
-static constexpr Kernel kErf{.op = Pointwise::Erf, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kErf{.op = Pointwise::Erf, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                return w.mul(w.dy, w.times(2 / kSqrtPi, w.put("exp", w.neg(w.square(w.a)))));
                              }};
 Tensor erf(const Tensor& x) { return from_self<ErfBackward>(unary("erf", kErf, x), x); }

@@ -9,7 +9,7 @@ struct ExpBackward : ResultNode {
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(y()))}; }
 };
 static constexpr Kernel kExp{
-    .op = Pointwise::Exp, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) { return w.mul(w.dy, w.y); }};
+    .op = Pointwise::Exp, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) { return w.mul(w.dy, w.y); }};
 Tensor exp(const Tensor& x) { return from_result<ExpBackward>(unary("exp", kExp, x), x); }
 
 // exp2: y = 2^x        dx = dy conj(y) ln 2
@@ -25,7 +25,7 @@ struct Expm1Backward : ResultNode {
   static constexpr const char* kName = "Expm1Backward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], add(conj(y()), 1))}; }
 };
-static constexpr Kernel kExpm1{.op = Pointwise::Expm1, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kExpm1{.op = Pointwise::Expm1, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                  return w.mul(w.dy, w.add(w.y, w.number(1)));
                                }};
 Tensor expm1(const Tensor& x) { return from_result<Expm1Backward>(unary("expm1", kExpm1, x), x); }
@@ -36,7 +36,7 @@ struct LogBackward : SelfNode {
   Grads backward(const Grads& dy) { return {div(dy[0], conj(x()))}; }
 };
 static constexpr Kernel kLog{
-    .op = Pointwise::Log, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) { return w.div(w.dy, w.a); }};
+    .op = Pointwise::Log, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) { return w.div(w.dy, w.a); }};
 Tensor log(const Tensor& x) { return from_self<LogBackward>(unary("log", kLog, x), x); }
 
 // log2: y = ln x / ln 2        dx = dy / (conj(x) ln 2)
@@ -60,7 +60,7 @@ struct Log1pBackward : SelfNode {
   static constexpr const char* kName = "Log1PBackward0";
   Grads backward(const Grads& dy) { return {div(dy[0], add(conj(x()), 1))}; }
 };
-static constexpr Kernel kLog1p{.op = Pointwise::Log1p, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kLog1p{.op = Pointwise::Log1p, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                  return w.div(w.dy, w.add(w.a, w.number(1)));
                                }};
 Tensor log1p(const Tensor& x) { return from_self<Log1pBackward>(unary("log1p", kLog1p, x), x); }
@@ -73,7 +73,7 @@ struct SqrtBackward : ResultNode {
 static constexpr Kernel kSqrt{.op = Pointwise::Sqrt,
                               .rule = Rule::Float,
                               .cost = 4,
-                              .slope = [](Writer& w) { return w.div(w.dy, w.times(2, w.y)); },
+                              .gradient = [](Writer& w) { return w.div(w.dy, w.times(2, w.y)); },
                               .number = [](double a, double) { return std::sqrt(a); }};
 Tensor sqrt(const Tensor& x) { return from_result<SqrtBackward>(unary("sqrt", kSqrt, x), x); }
 
@@ -82,7 +82,7 @@ struct RsqrtBackward : ResultNode {
   static constexpr const char* kName = "RsqrtBackward0";
   Grads backward(const Grads& dy) { return {mul(mul(dy[0], -0.5), pow(conj(y()), 3))}; }
 };
-static constexpr Kernel kRsqrt{.op = Pointwise::Rsqrt, .rule = Rule::Float, .cost = 4, .slope = [](Writer& w) {
+static constexpr Kernel kRsqrt{.op = Pointwise::Rsqrt, .rule = Rule::Float, .cost = 4, .gradient = [](Writer& w) {
                                  return w.mul(w.times(-0.5, w.dy), w.mul(w.square(w.y), w.y));
                                }};
 Tensor rsqrt(const Tensor& x) { return from_result<RsqrtBackward>(unary("rsqrt", kRsqrt, x), x); }
@@ -96,7 +96,7 @@ struct SquareBackward : SelfNode {
   }
 };
 static constexpr Kernel kSquare{.op = Pointwise::Square,
-                                .slope = [](Writer& w) { return w.mul(w.dy, w.times(2, w.a)); },
+                                .gradient = [](Writer& w) { return w.mul(w.dy, w.times(2, w.a)); },
                                 .number = [](double a, double) { return a * a; }};
 Tensor square(const Tensor& x) {
   const Tensor& wide = x.dtype() == DType::Bool ? cast(x, DType::Int64) : x;
@@ -109,7 +109,7 @@ struct ReciprocalBackward : ResultNode {
   Grads backward(const Grads& dy) { return {mul(neg(dy[0]), square(conj(y())))}; }
 };
 static constexpr Kernel kReciprocal{
-    .op = Pointwise::Reciprocal, .rule = Rule::Float, .cost = 2, .slope = [](Writer& w) {
+    .op = Pointwise::Reciprocal, .rule = Rule::Float, .cost = 2, .gradient = [](Writer& w) {
       return w.neg(w.mul(w.dy, w.square(w.y)));
     }};
 Tensor reciprocal(const Tensor& x) { return from_result<ReciprocalBackward>(unary("reciprocal", kReciprocal, x), x); }

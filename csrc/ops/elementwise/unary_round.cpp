@@ -39,7 +39,7 @@ static Tensor round(const Tensor& x, int64_t decimals) {
         info(x.dtype()).legacy, "'");
   return record<RoundBackward>(unary("round", kRound.op, x, options), {x});
 }
-static constexpr Kernel kSign{.op = Pointwise::Sign, .slope = [](Writer& w) { return w.number(0); }};
+static constexpr Kernel kSign{.op = Pointwise::Sign, .gradient = [](Writer& w) { return w.number(0); }};
 Tensor sign(const Tensor& x) {
   CHECK(!x.is_complex(), Runtime, "Unlike NumPy, torch.sign doesn't allow complex inputs. Use torch.sgn instead.");
   return record<SignBackward>(unary("sign", kSign, x), {x});
@@ -60,7 +60,7 @@ struct AbsBackward : SelfNode {
   Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
 };
 static constexpr Kernel kAbs{
-    .op = Pointwise::Abs, .rule = Rule::Real, .slope = [](Writer& w) { return w.mul(w.dy, w.put("sign", w.a)); }};
+    .op = Pointwise::Abs, .rule = Rule::Real, .gradient = [](Writer& w) { return w.mul(w.dy, w.put("sign", w.a)); }};
 Tensor abs(const Tensor& x) {
   CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
         "In-place abs is not supported for complex tensors.");

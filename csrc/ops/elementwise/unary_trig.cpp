@@ -8,7 +8,7 @@ struct SinBackward : SelfNode {
   static constexpr const char* kName = "SinBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(cos(x())))}; }
 };
-static constexpr Kernel kSin{.op = Pointwise::Sin, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kSin{.op = Pointwise::Sin, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                return w.mul(w.dy, w.put("cos", w.a));
                              }};
 Tensor sin(const Tensor& x) { return from_self<SinBackward>(unary("sin", kSin, x), x); }
@@ -18,7 +18,7 @@ struct CosBackward : SelfNode {
   static constexpr const char* kName = "CosBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], neg(conj(sin(x()))))}; }
 };
-static constexpr Kernel kCos{.op = Pointwise::Cos, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kCos{.op = Pointwise::Cos, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                return w.neg(w.mul(w.dy, w.put("sin", w.a)));
                              }};
 Tensor cos(const Tensor& x) { return from_self<CosBackward>(unary("cos", kCos, x), x); }
@@ -127,7 +127,7 @@ struct TanhBackward : ResultNode {
   static constexpr const char* kName = "TanhBackward0";
   Grads backward(const Grads& dy) { return {tanh_backward(dy[0], y())}; }
 };
-static constexpr Kernel kTanh{.op = Pointwise::Tanh, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kTanh{.op = Pointwise::Tanh, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                 return w.mul(w.dy, w.sub(w.number(1), w.square(w.y)));
                               }};
 Tensor tanh(const Tensor& x) { return from_result<TanhBackward>(unary("tanh", kTanh, x), x); }
@@ -160,7 +160,7 @@ struct SigmoidBackward : ResultNode {
   static constexpr const char* kName = "SigmoidBackward0";
   Grads backward(const Grads& dy) { return {sigmoid_backward(dy[0], y())}; }
 };
-static constexpr Kernel kSigmoid{.op = Pointwise::Sigmoid, .rule = Rule::Float, .cost = 8, .slope = [](Writer& w) {
+static constexpr Kernel kSigmoid{.op = Pointwise::Sigmoid, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
                                    return w.mul(w.dy, w.mul(w.y, w.sub(w.number(1), w.y)));
                                  }};
 Tensor sigmoid(const Tensor& x) { return from_result<SigmoidBackward>(unary("sigmoid", kSigmoid, x), x); }

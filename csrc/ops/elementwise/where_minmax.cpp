@@ -22,7 +22,7 @@ struct WhereBackward : Node {
 static constexpr Kernel kWhere{
     .op = Pointwise::Where,
     .operands = 3,
-    .slope = [](Writer& w) { return w.operand == 1 ? w.only_where(w.a, w.dy) : w.except_where(w.a, w.dy); },
+    .gradient = [](Writer& w) { return w.operand == 1 ? w.only_where(w.a, w.dy) : w.except_where(w.a, w.dy); },
     .wrt = 0b110};
 Tensor where(const Tensor& condition, const Value& a, const Value& b) {
   CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, Runtime,
@@ -59,7 +59,7 @@ struct MinimumBackward : ExtremeBackward<false> {
   static constexpr const char* kName = "MinimumBackward0";
 };
 // In terms of a program: dy where the operand is not on the other side, half of it where both are equal.
-static int extreme_slope(Writer& w, const char* first_loses, const char* second_loses) {
+static int extreme_gradient(Writer& w, const char* first_loses, const char* second_loses) {
   const int shared = w.put("where", w.put("eq", w.a, w.b), w.times(0.5, w.dy), w.dy);
   return w.except_where(w.put(w.operand == 0 ? first_loses : second_loses, w.a, w.b), shared);
 }
@@ -69,13 +69,13 @@ static void no_complex(const char* name, const Value& a, const Value& b) {
   CHECK(!complex, Runtime, name, " not implemented for complex tensors.");
 }
 static constexpr Kernel kMaximum{
-    .op = Pointwise::Maximum, .operands = 2, .slope = [](Writer& w) { return extreme_slope(w, "lt", "gt"); }};
+    .op = Pointwise::Maximum, .operands = 2, .gradient = [](Writer& w) { return extreme_gradient(w, "lt", "gt"); }};
 Tensor maximum(const Value& a, const Value& b) {
   no_complex("maximum", a, b);
   return from_pair<MaximumBackward>(binary("maximum", kMaximum, a, b), a, b);
 }
 static constexpr Kernel kMinimum{
-    .op = Pointwise::Minimum, .operands = 2, .slope = [](Writer& w) { return extreme_slope(w, "gt", "lt"); }};
+    .op = Pointwise::Minimum, .operands = 2, .gradient = [](Writer& w) { return extreme_gradient(w, "gt", "lt"); }};
 Tensor minimum(const Value& a, const Value& b) {
   no_complex("minimum", a, b);
   return from_pair<MinimumBackward>(binary("minimum", kMinimum, a, b), a, b);
@@ -124,7 +124,8 @@ struct ClampBackward : Node {
 static constexpr Kernel kClamp{
     .op = Pointwise::Clamp,
     .operands = 3,
-    .slope = [](Writer& w) { return w.only_where(w.put("ge", w.a, w.b), w.only_where(w.put("le", w.a, w.c), w.dy)); },
+    .gradient =
+        [](Writer& w) { return w.only_where(w.put("ge", w.a, w.b), w.only_where(w.put("le", w.a, w.c), w.dy)); },
     .wrt = 0b001};
 struct ClampContext {
   const std::optional<Scalar>&min, &max;
