@@ -29,6 +29,13 @@ def load(folder):
     return rushlight, core
 
 
+def constants(kind):
+    """The named numbers of a class: OpFlags.VIEW."""
+    return "".join(
+        f"    {name}: int\n" for name, value in vars(kind).items() if type(value) is int and name.isupper()
+    )
+
+
 def core_stub(core, modules):
     """_C.pyi: the classes of the extension, its constants, and Tensor with all its methods."""
     template = (TOOLS / "stubs" / "core.pyi.in").read_text()
@@ -43,7 +50,7 @@ def core_stub(core, modules):
             continue
         if isinstance(value, type):
             lines.append(f"class {name}:\n    def __init__(self, *args: Any, **kwargs: Any) -> None: ...\n")
-            lines.append("    def __getattr__(self, name: _str) -> Any: ...\n")
+            lines.append(constants(value) + "    def __getattr__(self, name: _str) -> Any: ...\n")
         elif callable(value):
             lines.append(f"def {name}(*args: Any, **kwargs: Any) -> Any: ...\n")
         else:

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl {
 

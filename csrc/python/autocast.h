@@ -1,7 +1,7 @@
 // Mixed precision: inside a region, an op that is registered with kCastLow, kCastFull or kCastWidest gets its float
 // arguments in another type. Tensors that change type do so with history, so gradients come back in the old one.
 #pragma once
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl {
 

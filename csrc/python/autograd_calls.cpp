@@ -3,11 +3,11 @@
 #include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/dispatch.h"
 #include "python/node_type.h"
 #include "python/op_object.h"
 #include "python/override.h"
+#include "schema/registry.h"
 #include "tensor/cut.h"
 
 namespace rl {

@@ -6,8 +6,8 @@
 #include "base/interrupt.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/errors.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {
@@ -182,12 +182,6 @@ PyObject* numpy_array(PyObject* o) {
 }
 
 }  // namespace
-
-bool is_ndarray(PyObject* o) {
-  for (PyTypeObject* kind = Py_TYPE(o); kind; kind = kind->tp_base)
-    if (std::strcmp(kind->tp_name, "numpy.ndarray") == 0) return true;
-  return false;
-}
 
 bool is_array_like(PyObject* o) {
   if (is_ndarray(o)) return true;

@@ -5,7 +5,7 @@
 
 #include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl {
 

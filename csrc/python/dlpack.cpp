@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ops/registry.h"
 #include "python/errors.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/crc32.h"
 #include "base/parallel.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {

@@ -7,9 +7,9 @@
 #include "ops/elementwise/lazy_view.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/bridge.h"
 #include "python/storage_type.h"
+#include "schema/registry.h"
 #include "tensor/default_device.h"
 #include "tensor/promote.h"
 

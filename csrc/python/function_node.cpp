@@ -12,8 +12,8 @@
 #include "autograd/record.h"
 #include "autograd/stack.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/errors.h"
+#include "schema/registry.h"
 
 namespace rl {
 

@@ -8,11 +8,11 @@
 #include "autograd/profile.h"
 #include "ops/elementwise/fused.h"
 #include "ops/elementwise/pointwise.h"
-#include "python/arguments.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/note_result.h"
 #include "python/override.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {
@@ -92,8 +92,8 @@ bool terms_fit(const Program& program, Span<Value> inputs) {
         if (all && (term->op->op == Pointwise::Div ? b.number == 0 : a.number <= 0)) return false;
         [[fallthrough]];
       default:
-        if (all && !ops::fold(term->op->op, a.number, b.number, known[v].number)) return false;
-        known[v].is_number = all;
+        if (all && !term->op->number) return false;
+        if (all) known[v] = {true, term->op->number(a.number, b.number)};
     }
   }
   return true;
@@ -171,15 +171,16 @@ Term term_from(PyObject* o, const Program& program) {
   if (PyFloat_Check(o) || PyLong_Check(o)) return {nullptr, {}, PyFloat_AsDouble(o)};
   CHECK(PyTuple_Check(o) && PyTuple_GET_SIZE(o) > 0 && PyUnicode_Check(PyTuple_GET_ITEM(o, 0)), Type,
         "a term is a number, or a tuple of a name and its operands");
-  Term term{ops::program_op(PyUnicode_AsUTF8(PyTuple_GET_ITEM(o, 0)))};
-  CHECK(term.op && PyTuple_GET_SIZE(o) == term.op->operands + 1, Value,
+  Term term{kernel_of(PyUnicode_AsUTF8(PyTuple_GET_ITEM(o, 0)))};
+  CHECK(term.op && term.op->fusable() && PyTuple_GET_SIZE(o) == term.op->operands + 1, Value,
         "no such op, or not with as many operands: ", PyUnicode_AsUTF8(PyTuple_GET_ITEM(o, 0)));
   for (int i = 0; i < term.op->operands; ++i) {
     const long value = PyLong_AsLong(PyTuple_GET_ITEM(o, i + 1));
     CHECK(value >= 0 && value < program.values(), Value, "an operand must be an earlier value");
     term.of[i] = static_cast<int>(value);
     const Term* made = program.term(term.of[i]);
-    const bool is_mask = made && made->op && made->op->is_bool, wants_mask = term.op->op == Pointwise::Where && i == 0;
+    const bool is_mask = made && made->op && made->op->is_mask(),
+               wants_mask = term.op->op == Pointwise::Where && i == 0;
     CHECK(is_mask == wants_mask, Value, "comparisons are for where, and where wants one");
   }
   const Term* exponent = term.op->op == Pointwise::Pow ? program.term(term.of[1]) : nullptr;

@@ -4,8 +4,8 @@
 
 #include "backend/backend.h"
 #include "base/generator.h"
-#include "python/arguments.h"
 #include "python/errors.h"
+#include "schema/arguments.h"
 
 namespace rl {
 namespace {

@@ -7,13 +7,13 @@
 #include "ops/elementwise/scalar_cast.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "python/arguments.h"
 #include "python/bridge.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/lazy_call.h"
 #include "python/note_result.h"
 #include "python/override.h"
+#include "schema/arguments.h"
 #include "tensor/overlap.h"
 
 namespace rl {

@@ -1,6 +1,6 @@
 // Calls of ops with conjugate or negative views among their arguments: see Note [Lazy views].
 #pragma once
-#include "python/op_def.h"
+#include "schema/op_def.h"
 
 namespace rl {
 

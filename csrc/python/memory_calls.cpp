@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/allocator.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/storage.h"
 
 namespace rl {

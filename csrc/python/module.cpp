@@ -13,7 +13,6 @@
 #include "base/parallel.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/function_node.h"
@@ -27,6 +26,7 @@
 #include "python/storage_type.h"
 #include "python/tensor_type.h"
 #include "python/value_types.h"
+#include "schema/registry.h"
 #include "tensor/default_device.h"
 #include "tensor/promote.h"
 

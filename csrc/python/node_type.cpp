@@ -8,9 +8,9 @@
 
 #include "autograd/meta.h"
 #include "autograd/record.h"
-#include "python/arguments.h"
 #include "python/errors.h"
 #include "python/saved_tensor.h"
+#include "schema/arguments.h"
 
 namespace rl {
 

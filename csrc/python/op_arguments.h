@@ -1,6 +1,6 @@
 // Matching the arguments of a call with the parameters of an op.
 #pragma once
-#include "python/op_def.h"
+#include "schema/op_def.h"
 
 namespace rl {
 

@@ -53,7 +53,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   if (flags & kOutType) take_type(o, b, b.slots[0]);
   if ((flags & kOverlapOk) && !self.is_contiguous()) warn_expanded(def, self);
   InplaceCall call{&o, b.slots};
-  InplaceTraits traits{(flags & kElementwise) != 0, (flags & kKeepsInput) != 0, (flags & kOverlapOk) != 0};
+  InplaceTraits traits{(flags & kDirect) != 0, (flags & kKeepsInput) != 0, (flags & kOverlapOk) != 0};
   // Before anything is written: a view among the operands may have lost its history, and what was made in inference
   // mode cannot be saved.
   if (grad_enabled())
@@ -88,7 +88,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
   };
   // Elementwise ops promote their operands first, and say so if there is no common type.
   std::optional<DType> first;
-  if (o.spec.flags & kElementwise)
+  if (o.spec.flags & kDirect)
     each_tensor(b.slots, o.spec.count,
                 [&](const Tensor& t) { first = promote_types(first.value_or(t.dtype()), t.dtype()); });
   each_tensor(b.slots, o.spec.count, [&](const Tensor& t) { refuse(t.dtype()); });

@@ -1,6 +1,6 @@
 // A call of an op: the overload that takes the arguments, then the op itself.
 #pragma once
-#include "python/op_def.h"
+#include "schema/op_def.h"
 
 namespace rl {
 

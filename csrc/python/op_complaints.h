@@ -1,6 +1,6 @@
 // What a call that does not match an op is told.
 #pragma once
-#include "python/op_def.h"
+#include "schema/op_def.h"
 
 namespace rl {
 

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "autograd/profile.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/op_arguments.h"
 #include "python/op_call.h"
+#include "python/op_traits.h"
 #include "python/override.h"
 
 namespace rl {
@@ -24,15 +24,6 @@ struct OpObject {
   const std::string* name;  // under which it was installed: its own or an alias
   PyObject* dict;
 };
-
-std::unordered_map<std::string, OpDef*>& table() {
-  static auto* t = new std::unordered_map<std::string, OpDef*>;
-  return *t;
-}
-std::vector<std::pair<std::string, std::string>>& aliases() {
-  static auto* a = new std::vector<std::pair<std::string, std::string>>;
-  return *a;
-}
 
 bool overridden(const Call& call) {
   if (t_overriding != Overriding::On) return false;
@@ -188,6 +179,10 @@ PyObject* op_results(PyObject* self, void*) {
   return Py_NewRef(Py_None);
 }
 PyObject* op_flags(PyObject* self, void*) { return PyLong_FromLong(reinterpret_cast<OpObject*>(self)->def->flags); }
+PyObject* op_traits(PyObject* self, void*) {
+  const OpDef& def = *reinterpret_cast<OpObject*>(self)->def;
+  return traits_object(def.flags, def.kernel);
+}
 PyObject* op_module(PyObject* self, void*) {
   static constexpr const char* kNative[] = {"avg_pool2d", "avg_pool3d", "gelu",
                                             "linear",     "logsigmoid", "one_hot",
@@ -224,6 +219,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"_results", op_results, nullptr, nullptr, nullptr},
                            {"_op_name", op_full_name, nullptr, nullptr, nullptr},
                            {"_flags", op_flags, nullptr, nullptr, nullptr},
+                           {"traits", op_traits, nullptr, "What is known of the op.", nullptr},
                            {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef kOpMethods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
@@ -296,22 +292,6 @@ bool has_twins(const OpDef& def) {
 
 }  // namespace
 
-void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
-  OpDef*& def = table()[name];
-  if (!def) {
-    def = new OpDef;
-    def->name = name;
-  }
-  if (doc && *doc) def->doc = doc;
-  def->flags |= spec.flags & ~static_cast<uint32_t>(kOld);
-  Overload o;
-  o.spec = spec;
-  if (spec.results) o.results = std::string(name) + ":" + spec.results;
-  def->overloads.push_back(std::move(o));
-}
-
-void define_alias(const char* alias, const char* name) { aliases().push_back({alias, name}); }
-
 static PyObject* g_ops = nullptr;
 PyObject* op_function(const char* name) { return PyDict_GetItemString(g_ops, name); }
 
@@ -319,21 +299,22 @@ void install_ops(PyObject* module, PyObject* ops) {
   g_ops = ops;
   if (ready(kFunctionType, "rushlight._C.Op", false) < 0 || ready(kMethodType, "rushlight._C.OpMethod", true) < 0)
     return;
+  if (install_traits(module) < 0) return;
   PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(&kFunctionType));
   PyModule_AddObjectRef(module, "OpMethod", reinterpret_cast<PyObject*>(&kMethodType));
-  for (auto& [name, def] : table()) {
+  for (auto& [name, def] : op_table()) {
     if (has_twins(*def)) Py_FatalError(("two ops with the same name and arguments: " + name).c_str());
     install(ops, name, def);
   }
-  for (auto& [alias, name] : aliases()) {
-    auto found = table().find(name);
-    if (found == table().end()) Py_FatalError(("alias of an unknown op: " + alias + " -> " + name).c_str());
+  for (auto& [alias, name] : op_aliases()) {
+    auto found = op_table().find(name);
+    if (found == op_table().end()) Py_FatalError(("alias of an unknown op: " + alias + " -> " + name).c_str());
     install(ops, alias, found->second);
   }
 }
 
 PyObject* call_op(const char* name, PyObject* const* args, Py_ssize_t count) {
-  OpDef* def = table().at(name);
+  OpDef* def = op_table().at(name);
   Call call{args, count, nullptr, Form::Function};
   for (Overload& o : def->overloads) {
     Bound b;

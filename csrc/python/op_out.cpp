@@ -70,7 +70,7 @@ void write_out(const OpDef& def, PyObject* out, PyObject* result) {
     int64_t bytes = checked_mul(from.numel() + to->offset, to.item_size());
     if (to.storage()->bytes < bytes) to.storage()->resize(bytes);
     // Elementwise results keep the order of their operands in memory, images that of their channels.
-    const bool elementwise = flags & kElementwise;
+    const bool elementwise = flags & kDirect;
     const bool dense = non_overlapping_and_dense(from.sizes(), from.strides());
     const bool keeps = dense && (elementwise || is_channels_last(from.sizes(), from.strides()));
     set_geometry(to.get(), from.sizes(),
@@ -260,7 +260,7 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
     before_write(t);
   });
   if ((flags & (kOutType | kFactory)) && is_tensor(b.out)) take_type(o, b, b.out);
-  const bool direct = (flags & kElementwise) && may_write_directly(b.out, b.slots, count);
+  const bool direct = (flags & kDirect) && may_write_directly(b.out, b.slots, count);
   PyObject* result = direct ? invoke_into(b.out, o, b.slots)
                             : o.spec.invoke(o.spec.fn, b.slots, o.results.empty() ? nullptr : o.results.c_str());
   if (!result) python_error();

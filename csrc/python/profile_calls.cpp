@@ -1,8 +1,8 @@
 // What rushlight.profiler reads and sets.
 #include "autograd/module_scope.h"
 #include "autograd/profile_events.h"
-#include "ops/registry.h"
 #include "python/node_type.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {

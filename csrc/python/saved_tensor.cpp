@@ -5,8 +5,8 @@
 #include <string>
 
 #include "autograd/hooks.h"
-#include "ops/registry.h"
 #include "python/errors.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {

@@ -4,8 +4,8 @@
 #include "backend/backend.h"
 #include "ops/copy/uninitialized.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/errors.h"
+#include "schema/registry.h"
 
 namespace rl {
 namespace {

@@ -3,11 +3,11 @@
 #include "autograd/meta.h"
 #include "autograd/record.h"
 #include "ops/ops.h"
-#include "python/arguments.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/override.h"
 #include "python/tensor_type.h"
+#include "schema/arguments.h"
 #include "tensor/cut.h"
 
 namespace rl {

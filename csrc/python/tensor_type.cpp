@@ -7,13 +7,13 @@
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
 #include "ops/ops.h"
-#include "python/arguments.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/indexing.h"
 #include "python/op_object.h"
 #include "python/operators.h"
 #include "python/override.h"
+#include "schema/arguments.h"
 #include "tensor/cut.h"
 
 namespace rl {

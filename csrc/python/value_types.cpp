@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "python/arguments.h"
 #include "python/errors.h"
 #include "python/override.h"
+#include "schema/arguments.h"
 #include "tensor/default_device.h"
 
 namespace rl {

@@ -16,7 +16,7 @@ from .utils._pytree import tree_map
 
 Tensor = _C.Tensor
 _switch, _select, _detach = (_C.ops[name] for name in ("_set_torch_function", "select", "detach"))
-RANDOM = 256  # csrc/ops/registry.h: kRandom
+RANDOM = _C.OpFlags.RANDOM
 
 
 class _Levels(threading.local):

@@ -3,7 +3,7 @@
 from . import _C
 from ._compose import _composed
 
-_VIEW, _NOT_DIFFERENTIABLE = 8, 128  # csrc/ops/registry.h
+_FLAGS = _C.OpFlags
 
 
 def _restore(namespace_name, name, overload=None):
@@ -47,7 +47,7 @@ class Op:
             found["default"] = None
         if (
             hasattr(self._function, "_flags")
-            and not self._function._flags & (16 | _VIEW)
+            and not self._function._flags & (_FLAGS.NO_OUT | _FLAGS.VIEW)
             and not name.endswith("_")
         ):
             found["out"] = None
@@ -129,11 +129,11 @@ class Overload:
 
     @property
     def is_view(self):
-        return (bool(self._flags & _VIEW) and not self.mutates) or self.base in _VIEWS
+        return (bool(self._flags & _FLAGS.VIEW) and not self.mutates) or self.base in _VIEWS
 
     @property
     def differentiable(self):
-        return not self._flags & _NOT_DIFFERENTIABLE and self.base not in _CUTS
+        return not self._flags & _FLAGS.NOT_DIFFERENTIABLE and self.base not in _CUTS
 
     def functional(self):
         """The overload that does the same out of place."""
@@ -315,7 +315,7 @@ def _schema_of(overload):
             ),
             None,
         )
-        rows = [parameters for parameters, flags in function._overloads if not flags & 65536] or [()]
+        rows = [parameters for parameters, flags in function._overloads if not flags & _FLAGS.OLD] or [()]
         row = next((r for r in rows if wanted and any(p[0] == wanted for p in r)), rows[0])
     else:
         import inspect

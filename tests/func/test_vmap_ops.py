@@ -1,10 +1,13 @@
 """vmap of every op gives what a loop over the samples gives: forward, through, and inside."""
 
+import functools
+
 import pytest
 from opspec import parts
 from specs import ALL
 
 import rushlight as rl
+from rushlight._vmap_rules._apply import fallback
 from rushlight.func import vmap
 
 SCALES = (1.0, 0.9, 1.05)
@@ -50,3 +53,30 @@ def test_equals_a_loop(spec):
         loop = [gradient(*(b[i] for b in batches)) for i in range(len(SCALES))]
         for found, column in zip(vmap(gradient)(*batches), zip(*loop, strict=True), strict=True):
             same(found, rl.stack(column))
+
+
+KERNELS = [n for n, op in rl._C.ops.items() if op.traits.kernel is not None and not op._op_name.endswith("_")]
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_elementwise_ops_run_once_for_all_samples(name, monkeypatch):
+    op = rl._C.ops[name]
+    operands = [rl.rand(3, 4, dtype=rl.float64) * 0.5 + 0.25 for _ in range(op.traits.operands)]
+    if name == "where":
+        operands[0] = operands[0] > 0.5
+    if name.endswith("threshold"):
+        op = functools.partial(op, threshold=0.5, value=2.0)
+    try:
+        loop = rl.stack([op(*(x[i] for x in operands)) for i in range(3)])
+    except (RuntimeError, NotImplementedError):  # not of floats
+        operands = [(x * 16).long() for x in operands]
+        loop = rl.stack([op(*(x[i] for x in operands)) for i in range(3)])
+    monkeypatch.setattr(fallback, "enabled", False)
+    same(vmap(op)(*operands), loop)
+
+
+def test_prelu_takes_its_weight_by_the_channels_of_a_sample():
+    x, w = rl.randn(3, 3, 3), rl.rand(3)
+    loop = rl.stack([rl.prelu(sample, w) for sample in x])
+    same(vmap(lambda sample: rl.prelu(sample, w))(x), loop)
+    same(vmap(rl.prelu)(x[0], w.unsqueeze(1)), rl.stack([rl.prelu(x[0, i], w[i : i + 1]) for i in range(3)]))

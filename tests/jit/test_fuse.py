@@ -503,3 +503,39 @@ def test_errors_of_scripted_modules_are_of_both_classes():
     with pytest.raises(AssertionError) as plain:
         Strict()(torch.ones(2, 2))
     assert not isinstance(plain.value, RuntimeError)
+
+
+FUSABLE = sorted(
+    {
+        op._op_name
+        for op in torch._C.ops.values()
+        if op.traits.fusable and op.traits.result != "bool" and not op._op_name.endswith("_")
+    }
+)
+# Operands that are no tensors, and what stands for them in a program: a number, or a comparison of two inputs.
+GIVEN = {
+    "where": (2, [("lt", 0, 1), ("where", 2, 0, 1)], lambda op, x, y: op(x < y, x, y)),
+    "clamp": (1, [-0.5, 0.7, ("clamp", 0, 1, 2)], lambda op, x: op(x, -0.5, 0.7)),
+    "pow": (1, [1.5, ("pow", 0, 1)], lambda op, x: op(x, 1.5)),
+}
+
+
+@pytest.mark.parametrize("name", FUSABLE)
+def test_gradients_in_registrations_are_those_of_the_ops(name):
+    """A registration gives the derivative twice: as a node, and in terms of a program."""
+    op = torch._C.ops[name]
+    count, terms, plain = GIVEN.get(name, (op.traits.operands, None, lambda op, *xs: op(*xs)))
+    terms = terms or [(name, *range(count))]
+    program = torch._C._Fused(count, terms, [count + len(terms) - 1], lambda *xs: plain(op, *xs))
+    given = tensors(count, 4, 9, dtype=torch.float64)
+    if name in ("log", "log1p", "sqrt", "rsqrt", "pow"):
+        given = [(x.detach().abs() + 0.1).requires_grad_() for x in given]
+    expected, got = plain(op, *given), program(*given)
+    assert "FusedBackward0" in names_in(got) and torch.allclose(got, expected)
+    first = [torch.autograd.grad((y * y).sum(), given, create_graph=True) for y in (got, expected)]
+    for a, b in zip(*first, strict=True):
+        assert torch.allclose(a, b)
+    total = [sum((g * g + x).sum() for g, x in zip(gradients, given, strict=True)) for gradients in first]
+    second = [torch.autograd.grad(t, given, allow_unused=True, materialize_grads=True) for t in total]
+    for a, b in zip(*second, strict=True):
+        assert torch.allclose(a, b)

@@ -182,3 +182,24 @@ def test_copies_keep_the_bit():
     for other in (z, copy.deepcopy(y), pickle.loads(pickle.dumps(y)), y.detach(), y.data):
         assert other.is_conj() and other.tolist() == CONJ
     assert part.is_neg() and part.tolist() == y.imag.tolist()
+
+
+@pytest.mark.parametrize(
+    "dtype", [rl.uint8, rl.int8, rl.int64, rl.float16, rl.bfloat16, rl.float32, rl.float64], ids=str
+)
+def test_an_element_of_a_negative_view_is_negative(dtype):
+    x = rl.tensor([3, 0, 1], dtype=dtype)
+    view = rl._neg_view(x)
+    assert (
+        view.is_neg() and [e.item() for e in view] == [e.item() for e in view.resolve_neg()] == (-x).tolist()
+    )
+    least = rl.tensor([-(2**63)])
+    assert rl._neg_view(least)[0].item() == -(2**63)
+
+
+@pytest.mark.parametrize("dtype", [rl.complex32, rl.complex64, rl.complex128], ids=str)
+def test_an_element_of_a_conjugate_view_is_conjugate(dtype):
+    x = rl.tensor([1 + 2j, -3 - 0.5j], dtype=dtype)
+    assert [e.item() for e in x.conj()] == [1 - 2j, -3 + 0.5j]
+    assert [e.item() for e in rl._neg_view(x.conj())] == [-1 + 2j, 3 - 0.5j]
+    assert [e.item() for e in x.conj().imag] == [-2, 0.5]

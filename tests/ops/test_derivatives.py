@@ -10,7 +10,7 @@ from specs import ALL
 import rushlight as rl
 from rushlight import _C
 
-VIEW, NOT_DIFFERENTIABLE, FACTORY = 8, 128, 512  # csrc/ops/registry.h
+NO_HISTORY = _C.OpFlags.NOT_DIFFERENTIABLE | _C.OpFlags.FACTORY
 
 
 def x(*size):
@@ -96,7 +96,7 @@ def declared(name):
     op = ops[name]
     if not getattr(op, "_differentiable", True):
         return True
-    return bool(getattr(op, "_flags", 0) & (NOT_DIFFERENTIABLE | FACTORY))
+    return bool(getattr(op, "_flags", 0) & NO_HISTORY)
 
 
 def flat(result):

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 
+#include "backend/named_kernel.h"
 #include "backend/pointwise.h"
 #include "cpu/features.h"
 #include "cpu/isa.h"
@@ -197,7 +198,7 @@ class LoopTable {
   Loop get(Pointwise op, DType t) const { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
 
  private:
-  Loop rows_[static_cast<int>(Pointwise::Count)][kDTypes] = {};
+  Loop rows_[static_cast<int>(Pointwise::Count) + kNamedKernels][kDTypes] = {};
 };
 
 template <Loop kFloat, int kInputs, bool kHalfResult> void put_half(LoopTable& t, Pointwise op) {
@@ -391,5 +392,10 @@ void put_special(LoopTable& t);
 void put_gamma(LoopTable& t);
 void put_activation(LoopTable& t);
 void put_avx512(LoopTable& t);  // the last: instead of others' where the processor has more
+
+// `static const Loops loops([](LoopTable& t) { ... });` in a file of its own fills rows, too: those of named kernels.
+struct Loops {
+  explicit Loops(void (*put)(LoopTable& t));
+};
 
 }  // namespace rl::RL_ISA

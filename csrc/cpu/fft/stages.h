@@ -76,8 +76,8 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
 }
 
 // V says how several elements, or one, are loaded, stored and multiplied. One stage of Stockham's self-sorting
-// transform: signals of length n = R * m, s elements side by side, of them those from q0 to q1. kTwiddles: the results are
-// multiplied by roots of unity; the last stage has none.
+// transform: signals of length n = R * m, s elements side by side, of them those from q0 to q1. kTwiddles: the results
+// are multiplied by roots of unity; the last stage has none.
 template <int R, bool kTwiddles, class V, class T>
 [[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {

@@ -37,7 +37,8 @@ void copy_each(char* out, int64_t out_step, const char* in, int64_t in_step, con
   }
 }
 
-// `count` rows of kVecs registers, written with stride `step`, from wherever they are; the next ones are asked for ahead.
+// `count` rows of kVecs registers, written with stride `step`, from wherever they are; the next ones are asked for
+// ahead.
 template <int kVecs>
 void copy_vec_rows(char* to, int64_t step, const char* from, int64_t jump, const int64_t* offsets, int64_t count) {
   constexpr int64_t kAhead = 4;

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
 // Those whose reflections are one GEMM, of a matrix of so many columns.
 constexpr int64_t block_of(int64_t n) { return n < 512 ? 64 : 128; }
-constexpr int64_t kUnblocked = 4;    // columns for which blocks are not profitable
-constexpr int64_t kSingle = 32;  // reflections for which blocks are not profitable
+constexpr int64_t kUnblocked = 4;  // columns for which blocks are not profitable
+constexpr int64_t kSingle = 32;    // reflections for which blocks are not profitable
 
 // Up to N columns of c, reflected: c -= tau v (v^T c)
 template <int N, class T> void reflect_strip(int64_t n, const T* v, T tau, T* c, int64_t ld) {

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/overlap.h"
 
 namespace rl::ops {
@@ -262,7 +262,8 @@ Tensor zero(const Tensor& input) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_cast", cast, "input, dtype", kMethod | kNoOut | kAnyType, "The tensor in another element type.");
+  ops.def("_cast", cast, "input, dtype", kMethod | kNoOut | kAnyType | kElementwise | kOwnType,
+          "The tensor in another element type.");
   ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut | kAnyType, "A copy in memory of its own.");
   ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut | kAnyType,
           "The tensor in row-major memory; itself if it is already.");
@@ -270,9 +271,10 @@ static const Register registered([](Ops& ops) {
           "Writes src (broadcast and cast) into the tensor.");
   ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut | kAnyType,
           "The tensor with its elements replaced by those of src.");
-  ops.def("fill", fill, "input, value", kInplace | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
+  ops.def("fill", fill, "input, value",
+          kInplace | kDirect | kElementwise | kOwnType | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
+  ops.def("zero", zero, "input", kInplace | kDirect | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by 0.");
 });
 

@@ -1,7 +1,7 @@
 // Copies: to another type, to another memory order, into another tensor.
 #pragma once
 #include "autograd/record.h"
-#include "python/arguments.h"
+#include "schema/arguments.h"
 
 namespace rl::ops {
 

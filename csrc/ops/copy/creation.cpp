@@ -6,9 +6,8 @@
 #include "ops/copy/uninitialized.h"
 #include "ops/elementwise/scalar_cast.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
-#include "python/bridge.h"
-#include "python/op_object.h"
+#include "schema/python_side.h"
+#include "schema/registry.h"
 #include "tensor/default_device.h"
 
 namespace rl::ops {
@@ -293,13 +292,13 @@ static const Register registered([](Ops& ops) {
   const uint32_t fresh = kMethod | kNoFunction | kLike | kAnyType;
   ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory | kAnyType, "A tensor of one number.");
   ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike | kAnyType, "A 0-dim tensor of a number.");
-  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
           "An uninitialised tensor like another one.");
-  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
           "A tensor of zeros like another one.");
-  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType,
+  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
           "A tensor of ones like another one.");
-  ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike | kAnyType,
+  ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
           "A tensor of one number like another one.");
   ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike | kAnyType,
           "An uninitialised tensor with given strides.");

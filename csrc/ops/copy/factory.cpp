@@ -6,7 +6,7 @@
 #include "backend/backend.h"
 #include "ops/copy/uninitialized.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/default_device.h"
 
 namespace rl::ops {

@@ -1,6 +1,6 @@
 // What functions that make new tensors share: the checks of dtype/layout/device arguments and the requires_grad flag.
 #pragma once
-#include "python/arguments.h"
+#include "schema/arguments.h"
 
 namespace rl::ops {
 

@@ -1,7 +1,7 @@
 // to(): another dtype, device or memory order; itself when nothing changes.
 #include "backend/backend.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -51,26 +51,26 @@ template <DType D> static Tensor cast_method(const Tensor& input, std::optional<
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t flags = kMethod | kNoFunction | kNoOut | kAnyType;
+  const uint32_t flags = kMethod | kNoFunction | kNoOut | kAnyType, casts = flags | kElementwise | kOwnType;
   ops.def("to", to_dtype, "input, dtype, non_blocking=False, copy=False, *, memory_format=None", flags,
           "The tensor in another type or on another device.");
   ops.def("to", to_other, "input, other, non_blocking=False, copy=False, *, memory_format=None", flags);
   ops.def("to", to_where, "input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None",
           flags);
-  ops.def("cpu", cpu, "input, memory_format=None", flags, "The tensor in the CPU's memory.");
-  ops.def("float", cast_method<DType::Float32>, "input, memory_format=None", flags);
-  ops.def("double", cast_method<DType::Float64>, "input, memory_format=None", flags);
-  ops.def("half", cast_method<DType::Float16>, "input, memory_format=None", flags);
-  ops.def("bfloat16", cast_method<DType::BFloat16>, "input, memory_format=None", flags);
-  ops.def("long", cast_method<DType::Int64>, "input, memory_format=None", flags);
-  ops.def("int", cast_method<DType::Int32>, "input, memory_format=None", flags);
-  ops.def("short", cast_method<DType::Int16>, "input, memory_format=None", flags);
-  ops.def("char", cast_method<DType::Int8>, "input, memory_format=None", flags);
-  ops.def("byte", cast_method<DType::UInt8>, "input, memory_format=None", flags);
-  ops.def("bool", cast_method<DType::Bool>, "input, memory_format=None", flags);
-  ops.def("cfloat", cast_method<DType::Complex64>, "input, memory_format=None", flags);
-  ops.def("cdouble", cast_method<DType::Complex128>, "input, memory_format=None", flags);
-  ops.def("chalf", cast_method<DType::Complex32>, "input, memory_format=None", flags);
+  ops.def("cpu", cpu, "input, memory_format=None", flags | kBatchable, "The tensor in the CPU's memory.");
+  ops.def("float", cast_method<DType::Float32>, "input, memory_format=None", casts);
+  ops.def("double", cast_method<DType::Float64>, "input, memory_format=None", casts);
+  ops.def("half", cast_method<DType::Float16>, "input, memory_format=None", casts);
+  ops.def("bfloat16", cast_method<DType::BFloat16>, "input, memory_format=None", casts);
+  ops.def("long", cast_method<DType::Int64>, "input, memory_format=None", casts);
+  ops.def("int", cast_method<DType::Int32>, "input, memory_format=None", casts);
+  ops.def("short", cast_method<DType::Int16>, "input, memory_format=None", casts);
+  ops.def("char", cast_method<DType::Int8>, "input, memory_format=None", casts);
+  ops.def("byte", cast_method<DType::UInt8>, "input, memory_format=None", casts);
+  ops.def("bool", cast_method<DType::Bool>, "input, memory_format=None", casts);
+  ops.def("cfloat", cast_method<DType::Complex64>, "input, memory_format=None", casts);
+  ops.def("cdouble", cast_method<DType::Complex128>, "input, memory_format=None", casts);
+  ops.def("chalf", cast_method<DType::Complex32>, "input, memory_format=None", casts);
 });
 
 }  // namespace rl::ops

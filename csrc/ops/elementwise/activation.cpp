@@ -15,17 +15,22 @@ static Tensor flat_in(const Tensor& x, const Tensor& dx) {
   return x.requires_grad() ? record<ConstantSlopeBackward>(alias(dx), {dx, x}) : dx;
 }
 
+static constexpr Kernel kReluGrad{.op = Pointwise::ReluGrad, .operands = 2, .gradient = [](Writer& w) {
+                                    return w.operand == 0 ? w.put(kReluGrad, w.dy, w.b) : w.number(0);
+                                  }};
+
 // relu: y = max(x, 0)        dx = dy where y > 0
 struct ReluBackward : ResultNode {
   static constexpr const char* kName = "ReluBackward0";
   Grads backward(const Grads& dy) {
     if (grad_enabled()) return {flat_in(y(), zero_where(le(y(), 0), dy[0]))};
-    return {binary("relu_backward", Pointwise::ReluGrad, dy[0], y())};
+    return {binary("relu_backward", kReluGrad, dy[0], y())};
   }
 };
+static constexpr Kernel kRelu{.op = Pointwise::Relu, .gradient = [](Writer& w) { return w.put(kReluGrad, w.dy, w.y); }};
 Tensor relu(const Tensor& x) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Boolean inputs not supported for relu");
-  return from_result<ReluBackward>(unary("relu", Pointwise::Relu, x), x);
+  return from_result<ReluBackward>(unary("relu", kRelu, x), x);
 }
 
 // leaky_relu: y = x, or slope x below 0        dx = dy, or slope dy
@@ -57,16 +62,17 @@ struct LeakyReluResultBackward : LeakyReluBackward {
   }
   FIELDS(result, negative_slope)
 };
+static constexpr Kernel kLeakyRelu{.op = Pointwise::LeakyRelu, .cost = 2};
 Tensor leaky_relu(const Tensor& x, const Scalar& negative_slope) {
   double slope = float_number(negative_slope, x.dtype());
-  Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
+  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, slope));
   return record<LeakyReluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.negative_slope = slope;
   });
 }
 static Tensor leaky_relu_from_result(const Tensor& x, double slope) {
-  Tensor y = unary("leaky_relu", Pointwise::LeakyRelu, x, with_numbers(Rule::Same, slope));
+  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, slope));
   return record<LeakyReluResultBackward>(y, {x}, [&](auto& n) {
     n.result = save_output(n, y);
     n.negative_slope = slope;
@@ -86,6 +92,7 @@ struct HardtanhBackward : Node {
   }
   FIELDS(self, min_val, max_val)
 };
+static constexpr Kernel kHardtanh{.op = Pointwise::Hardtanh, .cost = 2};
 static Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   CHECK(x.dtype() != DType::Bool, Runtime, "Bool inputs not supported for hardtanh");
   if (is_integral(x.dtype()))
@@ -95,7 +102,7 @@ static Tensor hardtanh(const Tensor& x, double min_val, double max_val) {
   CHECK(!(min_val > max_val), Value, "min_val cannot be greater than max_val");
   if (!x.is_complex())
     for (double limit : {min_val, max_val}) check_holds(limit, x.dtype());
-  Tensor y = unary("hardtanh", Pointwise::Hardtanh, x, with_numbers(Rule::Same, min_val, max_val));
+  Tensor y = unary("hardtanh", kHardtanh.op, x, with_numbers(kHardtanh, min_val, max_val));
   return record<HardtanhBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.min_val = min_val;
@@ -112,8 +119,9 @@ struct HardsigmoidBackward : SelfNode {
     return {binary("hardsigmoid_backward", Pointwise::HardsigmoidGrad, dy[0], z)};
   }
 };
+static constexpr Kernel kHardsigmoid{.op = Pointwise::Hardsigmoid};
 static Tensor hardsigmoid(const Tensor& x) {
-  return from_self<HardsigmoidBackward>(unary("hardsigmoid", Pointwise::Hardsigmoid, x), x);
+  return from_self<HardsigmoidBackward>(unary("hardsigmoid", kHardsigmoid, x), x);
 }
 
 // hardswish: y = x hardsigmoid(x)        dx = 0 up to -3, dy (x / 3 + 1/2) up to 3, dy above
@@ -127,9 +135,8 @@ struct HardswishBackward : SelfNode {
     return {zero_where(le(z, -3), mul(dy[0], where(lt(z, 3), inside, Scalar(1))))};
   }
 };
-static Tensor hardswish(const Tensor& x) {
-  return from_self<HardswishBackward>(unary("hardswish", Pointwise::Hardswish, x), x);
-}
+static constexpr Kernel kHardswish{.op = Pointwise::Hardswish};
+static Tensor hardswish(const Tensor& x) { return from_self<HardswishBackward>(unary("hardswish", kHardswish, x), x); }
 
 // A limit as a number of the tensor's type, with which its elements are compared.
 static double rounded(const Scalar& limit, DType dtype) {
@@ -151,9 +158,10 @@ struct HardshrinkBackward : Node {
   }
   FIELDS(self, lambd)
 };
+static constexpr Kernel kHardshrink{.op = Pointwise::Hardshrink, .cost = 2};
 static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
   double l = rounded(lambd, x.dtype());
-  Tensor y = unary("hardshrink", Pointwise::Hardshrink, x, with_numbers(Rule::Same, l));
+  Tensor y = unary("hardshrink", kHardshrink.op, x, with_numbers(kHardshrink, l));
   return record<HardshrinkBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.lambd = l;
@@ -164,11 +172,12 @@ static Tensor hardshrink(const Tensor& x, const Scalar& lambd) {
 struct SoftshrinkBackward : HardshrinkBackward {
   static constexpr const char* kName = "SoftshrinkBackward0";
 };
+static constexpr Kernel kSoftshrink{.op = Pointwise::Softshrink, .cost = 2};
 static Tensor softshrink(const Tensor& x, const Scalar& lambd) {
   check_holds(lambd, DType::Float64);
   double l = lambd.to_double();
   CHECK(l >= 0, Runtime, "lambda must be greater or equal to 0, but found to be ", l, ".");
-  Tensor y = unary("softshrink", Pointwise::Softshrink, x, with_numbers(Rule::Same, l));
+  Tensor y = unary("softshrink", kSoftshrink.op, x, with_numbers(kSoftshrink, l));
   return record<SoftshrinkBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.lambd = l;
@@ -188,13 +197,13 @@ struct ThresholdBackward : Node {
   }
   FIELDS(self, threshold)
 };
+static constexpr Kernel kThreshold{.op = Pointwise::Threshold, .cost = 2};
 static Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
   if (!x.is_complex()) {
     check_computes(threshold, x.dtype());
     check_holds(value, x.dtype());
   }
-  Tensor y =
-      unary("threshold", Pointwise::Threshold, x, with_numbers(Rule::Same, threshold.to_double(), value.to_double()));
+  Tensor y = unary("threshold", kThreshold.op, x, with_numbers(kThreshold, threshold.to_double(), value.to_double()));
   return record<ThresholdBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.threshold = threshold.to_double();
@@ -266,29 +275,32 @@ static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("relu", relu, "input", kUnary | kKeepsInput, "max(input, 0).");
-  ops.def("nn.functional.relu", relu_f, "input, inplace=False", kNoOut, "max(input, 0).");
-  ops.def("nn.functional.relu_", relu_inplace, "input", kNoOut, "relu in place.");
-  ops.def("nn.functional.relu6", relu6_f, "input, inplace=False", kNoOut, "min(max(input, 0), 6).");
+  ops.def("relu", relu, "input", kUnary | kKeepsInput, "max(input, 0).", kRelu);
+  ops.def("nn.functional.relu", relu_f, "input, inplace=False", kNoOut, "max(input, 0).", kRelu);
+  ops.def("nn.functional.relu_", relu_inplace, "input", kNoOut | kElementwise, "relu in place.");
+  ops.def("nn.functional.relu6", relu6_f, "input, inplace=False", kNoOut | kElementwise, "min(max(input, 0), 6).");
   ops.def("nn.functional.leaky_relu", leaky_relu_f, "input, negative_slope=0.01, inplace=False", 0,
-          "input, or negative_slope * input below 0.");
-  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut,
+          "input, or negative_slope * input below 0.", kLeakyRelu);
+  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut | kElementwise,
           "leaky_relu in place.");
   ops.def("nn.functional.hardtanh", hardtanh_f, "input, min_val=-1.0, max_val=1.0, inplace=False", 0,
-          "input brought into [min_val, max_val].");
-  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut,
+          "input brought into [min_val, max_val].", kHardtanh);
+  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut | kElementwise,
           "hardtanh in place.");
-  ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, "min(max(input + 3, 0), 6) / 6.");
-  ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, "input * hardsigmoid(input).");
-  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod | kExactOut, "input, or 0 where |input| <= lambd.");
+  ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, "min(max(input + 3, 0), 6) / 6.",
+          kHardsigmoid);
+  ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, "input * hardsigmoid(input).", kHardswish);
+  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod | kExactOut, "input, or 0 where |input| <= lambd.",
+          kHardshrink);
   ops.alias("nn.functional.hardshrink", "hardshrink");
   ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", kExactOut,
-          "input moved towards 0 by lambd, at most to 0.");
-  ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.");
-  ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut, "threshold in place.");
+          "input moved towards 0 by lambd, at most to 0.", kSoftshrink);
+  ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.",
+          kThreshold);
+  ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut | kElementwise, "threshold in place.");
   ops.alias("nn.functional.threshold_", "threshold_");
   ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0,
-          "input, or value where input <= threshold.");
+          "input, or value where input <= threshold.", kThreshold);
   ops.def("prelu", prelu, "input, weight", kMethod | kNoOut | kCastLow, "input, or weight * input below 0.");
   ops.alias("nn.functional.prelu", "prelu");
 });

@@ -53,10 +53,11 @@ struct EluResultBackward : Node {
 struct CeluResultBackward : EluResultBackward {
   static constexpr const char* kName = "CeluBackward1";
 };
+static constexpr Kernel kElu{.op = Pointwise::Elu, .cost = 8};
 template <class N> static Tensor elu_inplace_of(const char* name, const Tensor& x, double a, double s, double i) {
   auto compute = [&] {
     for (double v : {a, s, i}) float_number(v, x.dtype());
-    Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, a, s, i, 8));
+    Tensor y = unary("elu", kElu.op, x, with_numbers(kElu, a, s, i));
     return record<N>(y, {x}, [&](auto& n) {
       n.result = save_output(n, y);
       n.alpha = a;
@@ -68,7 +69,7 @@ template <class N> static Tensor elu_inplace_of(const char* name, const Tensor& 
 }
 static Tensor elu_of(const Tensor& x, double alpha, double scale, double input_scale) {
   for (double v : {alpha, scale, input_scale}) float_number(v, x.dtype());
-  Tensor y = unary("elu", Pointwise::Elu, x, with_numbers(Rule::Same, alpha, scale, input_scale, 8));
+  Tensor y = unary("elu", kElu.op, x, with_numbers(kElu, alpha, scale, input_scale));
   return record<EluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.alpha = alpha;
@@ -113,10 +114,16 @@ struct GeluBackward : Node {
   }
   FIELDS(self)
 };
+static constexpr Kernel kGelu{
+    .op = Pointwise::Gelu, .cost = 16, .gradient = [](Writer& w) {
+      const int cdf = w.times(0.5, w.add(w.put("erf", w.times(0.70710678118654752440, w.a)), w.number(1)));
+      const int pdf = w.times(0.39894228040143267794, w.put("exp", w.times(-0.5, w.square(w.a))));
+      return w.mul(w.dy, w.add(cdf, w.mul(w.a, pdf)));
+    }};
 Tensor gelu(const Tensor& x, const std::string& approximate) {
   CHECK(approximate == "none" || approximate == "tanh", Runtime, "approximate argument must be either none or tanh.");
   bool tanh_form = approximate == "tanh";
-  Tensor y = unary("gelu", tanh_form ? Pointwise::GeluTanh : Pointwise::Gelu, x, {.cost = 16});
+  Tensor y = unary("gelu", tanh_form ? Pointwise::GeluTanh : kGelu.op, x, options_of(kGelu));
   return record<GeluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.tanh_form = tanh_form;
@@ -133,7 +140,11 @@ struct SiluBackward : SelfNode {
     return {mul(dy[0], conj(mul(s, add(mul(z, add(neg(s), 1)), 1))))};
   }
 };
-Tensor silu(const Tensor& x) { return from_self<SiluBackward>(unary("silu", Pointwise::Silu, x, {.cost = 8}), x); }
+static constexpr Kernel kSilu{.op = Pointwise::Silu, .cost = 8, .gradient = [](Writer& w) {  // s (1 + a (1 - s))
+                                const int s = w.put("sigmoid", w.a), rest = w.sub(w.number(1), s);
+                                return w.mul(w.dy, w.mul(s, w.add(w.mul(w.a, rest), w.number(1))));
+                              }};
+Tensor silu(const Tensor& x) { return from_self<SiluBackward>(unary("silu", kSilu, x), x); }
 
 // softplus: y = log(1 + e^(beta x)) / beta, x where beta x > threshold        dx = dy sigmoid(beta x), or dy
 struct SoftplusBackward : Node {
@@ -152,9 +163,10 @@ struct SoftplusBackward : Node {
   }
   FIELDS(self, beta, threshold)
 };
+static constexpr Kernel kSoftplus{.op = Pointwise::Softplus, .cost = 16};
 Tensor softplus(const Tensor& x, const Scalar& beta, const Scalar& threshold) {
   double b = float_number(beta, x.dtype()), t = float_number(threshold, x.dtype());
-  Tensor y = unary("softplus", Pointwise::Softplus, x, with_numbers(Rule::Same, b, t, 0, 16));
+  Tensor y = unary("softplus", kSoftplus.op, x, with_numbers(kSoftplus, b, t));
   return record<SoftplusBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.beta = b;
@@ -172,9 +184,8 @@ struct MishBackward : SelfNode {
     return {mul(dy[0], add(t, mul(mul(z, sigmoid(z)), add(neg(square(t)), 1))))};
   }
 };
-static Tensor mish(const Tensor& x) {
-  return from_self<MishBackward>(unary("mish", Pointwise::Mish, x, {.cost = 16}), x);
-}
+static constexpr Kernel kMish{.op = Pointwise::Mish, .cost = 16};
+static Tensor mish(const Tensor& x) { return from_self<MishBackward>(unary("mish", kMish, x), x); }
 
 // logsigmoid: y = -log(1 + e^-x)        dx = dy sigmoid(-x)
 struct LogSigmoidBackward : SelfNode {
@@ -185,8 +196,9 @@ struct LogSigmoidBackward : SelfNode {
     return {mul(dy[0], sigmoid(neg(z)))};
   }
 };
+static constexpr Kernel kLogSigmoid{.op = Pointwise::LogSigmoid, .cost = 16};
 static Tensor logsigmoid(const Tensor& x) {
-  return from_self<LogSigmoidBackward>(unary("log_sigmoid", Pointwise::LogSigmoid, x, {.cost = 16}), x);
+  return from_self<LogSigmoidBackward>(unary("log_sigmoid", kLogSigmoid, x), x);
 }
 
 static Tensor softsign(const Tensor& x) { return div(x, add(abs(x), 1)); }
@@ -225,27 +237,30 @@ static Tensor mish_f(const Tensor& x, bool inplace) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("nn.functional.elu", elu_f, "input, alpha=1.0, inplace=False", 0, "input, or alpha * (e^input - 1) below 0.");
-  ops.def("nn.functional.elu_", elu_inplace, "input, alpha=1.0", kNoOut, "elu in place.");
-  ops.def("selu", selu, "input", kNoOut, "scale * elu(input, alpha), with the constants of self-normalizing networks.");
-  ops.def("selu_", selu_inplace, "input", kNoOut, "selu in place.");
-  ops.alias("nn.functional.selu_", "selu_");
-  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut,
+  ops.def("nn.functional.elu", elu_f, "input, alpha=1.0, inplace=False", 0, "input, or alpha * (e^input - 1) below 0.",
+          kElu);
+  ops.def("nn.functional.elu_", elu_inplace, "input, alpha=1.0", kNoOut | kElementwise, "elu in place.");
+  ops.def("selu", selu, "input", kNoOut | kElementwise,
           "scale * elu(input, alpha), with the constants of self-normalizing networks.");
-  ops.def("celu", celu, "input, alpha=1.0", kNoOut, "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
-  ops.def("celu_", celu_inplace, "input, alpha=1.0", kNoOut, "celu in place.");
+  ops.def("selu_", selu_inplace, "input", kNoOut | kElementwise, "selu in place.");
+  ops.alias("nn.functional.selu_", "selu_");
+  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut | kElementwise,
+          "scale * elu(input, alpha), with the constants of self-normalizing networks.");
+  ops.def("celu", celu, "input, alpha=1.0", kNoOut | kElementwise,
+          "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
+  ops.def("celu_", celu_inplace, "input, alpha=1.0", kNoOut | kElementwise, "celu in place.");
   ops.alias("nn.functional.celu_", "celu_");
-  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut,
+  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut | kElementwise,
           "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
   ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", kExactOut,
-          "input * P(X <= input) for a normal X.");
-  ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, "input * sigmoid(input).");
-  ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, "input * tanh(softplus(input)).");
+          "input * P(X <= input) for a normal X.", kGelu);
+  ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, "input * sigmoid(input).", kSilu);
+  ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, "input * tanh(softplus(input)).", kMish);
   ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", kExactOut,
-          "log(1 + e^(beta * input)) / beta.");
-  ops.def("nn.functional.logsigmoid", logsigmoid, "input", kExactOut | kFreeOut, "log(sigmoid(input)).");
-  ops.def("nn.functional.softsign", softsign, "input", kNoOut, "input / (1 + |input|).");
-  ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut, "input - tanh(input).");
+          "log(1 + e^(beta * input)) / beta.", kSoftplus);
+  ops.def("nn.functional.logsigmoid", logsigmoid, "input", kExactOut | kFreeOut, "log(sigmoid(input)).", kLogSigmoid);
+  ops.def("nn.functional.softsign", softsign, "input", kNoOut | kElementwise, "input / (1 + |input|).");
+  ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut | kElementwise, "input - tanh(input).");
   ops.def("nn.functional.glu", glu, "input, dim=-1", 0, "The first half of dim times the sigmoid of the second.");
   ops.alias("nn.functional.tanh", "tanh");
   ops.alias("nn.functional.sigmoid", "sigmoid");

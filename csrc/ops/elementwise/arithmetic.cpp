@@ -7,15 +7,15 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
 // The factor of add and sub is of the result's kind or a lower one. Short floats round it, as PyTorch does.
-static Tensor with_alpha(const char* name, Pointwise op, const Value& a, const Value& b, const Scalar& alpha) {
+static Tensor with_alpha(const char* name, const Kernel& kernel, const Value& a, const Value& b, const Scalar& alpha) {
   Value operands[] = {a, b};
   return pointwise(
-      name, op, operands, 2, {},
+      name, kernel.op, operands, 2, options_of(kernel),
       [](LoopParams& p, DType d, const void* c) {
         const Scalar& alpha = *static_cast<const Scalar*>(c);
         if (!alpha.equals(1) || alpha.kind() != Scalar::Kind::Int) {
@@ -41,8 +41,12 @@ struct AddBackward : Node {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? dy[0] : mul(dy[0], alpha)};
   }
 };
+static constexpr Kernel kAdd{.op = Pointwise::Add,
+                             .operands = 2,
+                             .gradient = [](Writer& w) { return w.dy; },
+                             .number = [](double a, double b) { return a + b; }};
 Tensor add(const Value& a, const Value& b, const Scalar& alpha) {
-  Tensor y = with_alpha("add", Pointwise::Add, a, b, alpha);
+  Tensor y = with_alpha("add", kAdd, a, b, alpha);
   return record<AddBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
@@ -66,6 +70,10 @@ struct SubBackward : Node {
     return {dy[0], !needs(1) ? Tensor() : alpha.equals(1) ? neg(dy[0]) : neg(mul(dy[0], alpha))};
   }
 };
+static constexpr Kernel kSub{.op = Pointwise::Sub,
+                             .operands = 2,
+                             .gradient = [](Writer& w) { return w.operand == 0 ? w.dy : w.neg(w.dy); },
+                             .number = [](double a, double b) { return a - b; }};
 Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   auto is_bool = [](const Value& v) {
     return v.is_tensor() ? v.tensor.dtype() == DType::Bool : v.number.kind() == Scalar::Kind::Bool;
@@ -76,7 +84,7 @@ Tensor sub(const Value& a, const Value& b, const Scalar& alpha) {
   CHECK(!is_bool(a) && !is_bool(b), Runtime,
         "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
         "the `~` or `logical_not()` operator instead.");
-  Tensor y = with_alpha("sub", Pointwise::Sub, a, b, alpha);
+  Tensor y = with_alpha("sub", kSub, a, b, alpha);
   return record<SubBackward>(y, {a, b}, [&](auto& n) { n.alpha = alpha; });
 }
 
@@ -114,12 +122,16 @@ struct MulBackward : Node {
   }
   FIELDS(self, other)
 };
+static constexpr Kernel kMul{.op = Pointwise::Mul,
+                             .operands = 2,
+                             .gradient = [](Writer& w) { return w.mul(w.dy, w.operand == 0 ? w.b : w.a); },
+                             .number = [](double a, double b) { return a * b; }};
 static Tensor product(const Value& a, const Value& b) {
   if (is_short(a))
     if (auto factor = exact_number(b, a)) return scale_short("mul", a.tensor, *factor);
   if (is_short(b) && !a.is_tensor())
     if (auto factor = exact_number(a, b)) return scale_short("mul", b.tensor, *factor);
-  return binary("mul", Pointwise::Mul, a, b);
+  return binary("mul", kMul, a, b);
 }
 Tensor mul(const Value& a, const Value& b) {
   Tensor y = product(a, b);
@@ -143,6 +155,12 @@ struct DivBackward : Node {
   }
   FIELDS(self, other)
 };
+static constexpr Kernel kDiv{
+    .op = Pointwise::Div,
+    .operands = 2,
+    .rule = Rule::Float,
+    .gradient = [](Writer& w) { return w.operand == 0 ? w.div(w.dy, w.b) : w.neg(w.mul(w.dy, w.div(w.y, w.b))); },
+    .number = [](double a, double b) { return a / b; }};
 static Tensor quotient(const Value& a, const Value& b) {
   if (is_short(a))
     if (auto divisor = exact_number(b, a)) {
@@ -153,7 +171,7 @@ static Tensor quotient(const Value& a, const Value& b) {
   if (is_short(b) && !a.is_tensor())
     if (auto dividend = exact_number(a, b))
       return scale_short("div", unary("div", Pointwise::Reciprocal, b.tensor), *dividend);
-  return binary("div", Pointwise::Div, a, b, {.rule = Rule::Float});
+  return binary("div", kDiv, a, b);
 }
 Tensor div(const Value& a, const Value& b) {
   Tensor y = quotient(a, b);
@@ -169,12 +187,15 @@ struct NegBackward : Node {
   static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {neg(dy[0])}; }
 };
+static constexpr Kernel kNeg{.op = Pointwise::Neg,
+                             .gradient = [](Writer& w) { return w.neg(w.dy); },
+                             .number = [](double a, double) { return -a; }};
 Tensor neg(const Tensor& a) {
   CHECK(a.dtype() != DType::Bool, Runtime,
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
         "`~` or "
         "`logical_not()` operator instead.");
-  return record<NegBackward>(unary("neg", Pointwise::Neg, a), {a});
+  return record<NegBackward>(unary("neg", kNeg, a), {a});
 }
 
 // conj: y = re - i im        dx = conj(dy)
@@ -202,16 +223,16 @@ static Tensor rdiv(const Tensor& a, const Value& b) {
 Tensor divide(const Value& a, const Value& b) { return a.is_tensor() ? div(a, b) : rdiv(b.tensor, a); }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t in_place = kMethod | kInplace | kElementwise;
-  ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, "input + alpha * other.");
-  ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, "input - alpha * other.");
+  const uint32_t in_place = kMethod | kInplace | kDirect;
+  ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, "input + alpha * other.", kAdd);
+  ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, "input - alpha * other.", kSub);
   ops.def("add", add_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
   ops.def("sub", sub_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
   ops.alias("subtract", "sub");
-  ops.def("mul", mul, "input, other", in_place, "input * other.");
+  ops.def("mul", mul, "input, other", in_place, "input * other.", kMul);
   ops.alias("multiply", "mul");
-  ops.def("div", div, "input, other", in_place, "input / other.");
-  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.");
+  ops.def("div", div, "input, other", in_place, "input / other.", kDiv);
+  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.", kNeg);
   ops.alias("negative", "neg");
   ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);
   ops.def("__rsub_op__", rsub, "input, other", kMethod | kNoFunction);

@@ -81,6 +81,16 @@ static Value in_order(const Value& b) {
   NoGrad raw;
   return b.is_tensor() ? Value(contiguous(b.tensor)) : b;
 }
+static constexpr Kernel kPow{.op = Pointwise::Pow,
+                             .operands = 2,
+                             .cost = 16,
+                             .gradient =
+                                 [](Writer& w) {  // the exponent is a number
+                                   const double n = w.number_of(w.b);
+                                   return n == 0 ? w.number(0) : w.mul(w.dy, w.times(n, w.power(w.a, n - 1)));
+                                 },
+                             .wrt = 0b001,
+                             .number = [](double a, double b) { return std::pow(a, b); }};
 Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && b.number.is_integral() && is_integral(type_of(a, b), true)) {
     CHECK(b.number.to_double() >= 0, Runtime, "Integers to negative integer powers are not allowed.");
@@ -91,10 +101,9 @@ Tensor pow(const Value& a, const Value& b) {
   if (!b.is_tensor() && a.is_tensor() && type_of(a, b) == DType::Bool)
     return b.number.to_bool() ? clone(a.tensor) : eq(a.tensor, a.tensor);  // x^1 and x^0
   Pointwise simple;
-  Tensor y =
-      simple_power(a, b, simple)
-          ? unary("pow", simple, a.tensor, {.rule = b.number.is_integral() ? Rule::Same : Rule::Float, .cost = 2})
-          : binary("pow", Pointwise::Pow, a, a.is_tensor() ? b : in_order(b), {.cost = 16});
+  Tensor y = simple_power(a, b, simple) ? unary("pow", simple, a.tensor,
+                                                {.rule = b.number.is_integral() ? Rule::Same : Rule::Float, .cost = 2})
+                                        : binary("pow", kPow, a, a.is_tensor() ? b : in_order(b));
   auto fill = [&](auto& n) {
     n.self = save(a);
     n.exponent = save(b);
@@ -134,9 +143,8 @@ struct Atan2Backward : PairNode {
     return {needs(0) ? mul(scale, x) : Tensor(), needs(1) ? neg(mul(scale, y)) : Tensor()};
   }
 };
-Tensor atan2(const Value& y, const Value& x) {
-  return from_pair<Atan2Backward>(binary("atan2", Pointwise::Atan2, y, x, to_float()), y, x);
-}
+static constexpr Kernel kAtan2{.op = Pointwise::Atan2, .operands = 2, .rule = Rule::Float, .cost = 8};
+Tensor atan2(const Value& y, const Value& x) { return from_pair<Atan2Backward>(binary("atan2", kAtan2, y, x), y, x); }
 
 // hypot: y = sqrt(a^2 + b^2)        da = dy a / y, db = dy b / y
 struct HypotBackward : Node {
@@ -151,8 +159,9 @@ struct HypotBackward : Node {
   }
   FIELDS(self, other, result)
 };
+static constexpr Kernel kHypot{.op = Pointwise::Hypot, .operands = 2, .cost = 4};
 static Tensor hypot(const Value& a, const Value& b) {
-  Tensor y = binary("hypot", Pointwise::Hypot, a, b, {.cost = 4});
+  Tensor y = binary("hypot", kHypot, a, b);
   return record<HypotBackward>(y, {a, b}, [&](auto& n) {
     if (n.needs(0)) n.self = save(a);
     if (n.needs(1)) n.other = save(b);
@@ -178,8 +187,9 @@ struct CopysignBackward : Node {
   }
   FIELDS(self, result)
 };
+static constexpr Kernel kCopysign{.op = Pointwise::Copysign, .operands = 2, .rule = Rule::Float};
 static Tensor copysign(const Value& a, const Value& b) {
-  Tensor y = binary("copysign", Pointwise::Copysign, a, b, {.rule = Rule::Float});
+  Tensor y = binary("copysign", kCopysign, a, b);
   return record<CopysignBackward>(y, {a, b}, [&](auto& n) {
     if (n.needs(0)) n.self = save(a);
     n.result = save_output(n, y);
@@ -193,13 +203,15 @@ struct NextafterBackward : PairNode {
     return {needs(0) ? zero_where(eq(a(), b()), dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
   }
 };
+static constexpr Kernel kNextafter{.op = Pointwise::Nextafter, .operands = 2};
 static Tensor nextafter(const Tensor& a, const Tensor& b) {
-  return from_pair<NextafterBackward>(binary("nextafter", Pointwise::Nextafter, a, b), a, b);
+  return from_pair<NextafterBackward>(binary("nextafter", kNextafter, a, b), a, b);
 }
+static constexpr Kernel kHeaviside{.op = Pointwise::Heaviside, .operands = 2};
 static Tensor heaviside(const Tensor& a, const Tensor& b) {
   CHECK(!a.is_complex() && !b.is_complex(), Runtime, "heaviside is not yet implemented for complex tensors.");
   CHECK(a.dtype() == b.dtype(), Runtime, "heaviside is not yet implemented for tensors with different dtypes.");
-  return record_not_differentiable("heaviside", binary("heaviside", Pointwise::Heaviside, a, b), {a, b});
+  return record_not_differentiable("heaviside", binary("heaviside", kHeaviside, a, b), {a, b});
 }
 
 // a - b, and 0 where both are the same infinity, so that a log of a sum of two zeros has a derivative.
@@ -224,8 +236,9 @@ struct LogaddexpBackward : Node {
   }
   FIELDS(self, other)
 };
+static constexpr Kernel kLogaddexp{.op = Pointwise::Logaddexp, .operands = 2, .cost = 16};
 static Tensor logaddexp(const Tensor& a, const Tensor& b) {
-  Tensor y = binary("logaddexp", Pointwise::Logaddexp, a, b, {.cost = 16});
+  Tensor y = binary("logaddexp", kLogaddexp, a, b);
   return record<LogaddexpBackward>(y, {a, b}, [&](auto& n) {
     n.self = save(a);
     n.other = save(b);
@@ -246,8 +259,9 @@ struct Logaddexp2Backward : Node {
   }
   FIELDS(self, other)
 };
+static constexpr Kernel kLogaddexp2{.op = Pointwise::Logaddexp2, .operands = 2, .cost = 16};
 static Tensor logaddexp2(const Tensor& a, const Tensor& b) {
-  Tensor y = binary("logaddexp2", Pointwise::Logaddexp2, a, b, {.cost = 16});
+  Tensor y = binary("logaddexp2", kLogaddexp2, a, b);
   return record<Logaddexp2Backward>(y, {a, b}, [&](auto& n) {
     n.self = save(a);
     n.other = save(b);
@@ -270,8 +284,9 @@ struct XlogyBackward : PairNode {
     return dx;
   }
 };
+static constexpr Kernel kXlogy{.op = Pointwise::Xlogy, .operands = 2, .rule = Rule::Float, .cost = 8};
 static Tensor xlogy(const Value& a, const Value& b) {
-  return from_pair<XlogyBackward>(binary("xlogy", Pointwise::Xlogy, a, b, to_float()), a, b);
+  return from_pair<XlogyBackward>(binary("xlogy", kXlogy, a, b), a, b);
 }
 
 // xlog1py: y = a log(1 + b), 0 where a = 0        da = dy log(1 + b) (0 where a = 0 and b <= -1), db = dy a / (1 + b)
@@ -286,8 +301,9 @@ struct Xlog1pyBackward : PairNode {
     return dx;
   }
 };
+static constexpr Kernel kXlog1py{.op = Pointwise::Xlog1py, .operands = 2, .rule = Rule::Float, .cost = 8};
 static Tensor xlog1py(const Value& a, const Value& b) {
-  return from_pair<Xlog1pyBackward>(binary("xlog1py", Pointwise::Xlog1py, a, b, to_float()), a, b);
+  return from_pair<Xlog1pyBackward>(binary("xlog1py", kXlog1py, a, b), a, b);
 }
 
 [[noreturn]] static void no_derivative(const char* op, const char* argument) {
@@ -303,8 +319,9 @@ struct ZetaBackward : PairNode {
     return {Tensor(), needs(1) ? mul(dy[0], neg(mul(s, zeta(add(tensor_of(s, dy[0]), 1), q)))) : Tensor()};
   }
 };
+static constexpr Kernel kZeta{.op = Pointwise::Zeta, .operands = 2, .rule = Rule::Float, .cost = 256};
 static Tensor zeta(const Value& a, const Value& b) {
-  return from_pair<ZetaBackward>(binary("zeta", Pointwise::Zeta, a, b, to_float(256)), a, b);
+  return from_pair<ZetaBackward>(binary("zeta", kZeta, a, b), a, b);
 }
 
 // igamma: the regularized lower incomplete gamma P(a, x)        dx = dy e^((a - 1) log x - x - lgamma(a))
@@ -324,17 +341,17 @@ struct IgammacBackward : IgammaBackward {
   static constexpr const char* kName = "IgammacBackward0";
   Grads backward(const Grads& dy) { return {Tensor(), neg(slope(dy))}; }
 };
-template <class N> static Tensor incomplete(const char* name, Pointwise op, const Tensor& a, const Tensor& x) {
-  return record<N>(binary(name, op, a, x, {.cost = 256}), {a, x}, [&](auto& n) {
+template <class N> static Tensor incomplete(const char* name, const Kernel& kernel, const Tensor& a, const Tensor& x) {
+  return record<N>(binary(name, kernel, a, x), {a, x}, [&](auto& n) {
     n.self = save(a);
     n.other = save(x);
   });
 }
-static Tensor igamma(const Tensor& a, const Tensor& x) {
-  return incomplete<IgammaBackward>("igamma", Pointwise::Igamma, a, x);
-}
+static constexpr Kernel kIgamma{.op = Pointwise::Igamma, .operands = 2, .cost = 256};
+static Tensor igamma(const Tensor& a, const Tensor& x) { return incomplete<IgammaBackward>("igamma", kIgamma, a, x); }
+static constexpr Kernel kIgammac{.op = Pointwise::Igammac, .operands = 2, .cost = 256};
 static Tensor igammac(const Tensor& a, const Tensor& x) {
-  return incomplete<IgammacBackward>("igammac", Pointwise::Igammac, a, x);
+  return incomplete<IgammacBackward>("igammac", kIgammac, a, x);
 }
 
 // ldexp: y = a 2^b, of a's type if b is an integer
@@ -347,33 +364,37 @@ static Tensor ldexp(const Tensor& a, const Tensor& b) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.");
+  ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.", kPow);
   ops.def("pow", number_first<pow>, "input, exponent");
   ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
-  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kExactOut,
+  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kExactOut | kElementwise,
           "input raised to exponent, in double precision.");
   ops.def("float_power", number_first<float_power>, "input, exponent");
-  ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut);
-  ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, "The angle of the point (other, input), in radians.");
+  ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut | kElementwise);
+  ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, "The angle of the point (other, input), in radians.",
+          kAtan2);
   ops.alias("arctan2", "atan2");
-  ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).");
-  ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, "|input| with the sign of other.");
-  ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.");
-  ops.def("heaviside", heaviside, "input, values", kUnary | kExactOut, "0 below 0, 1 above, and `values` at 0.");
-  ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).");
-  ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).");
-  ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, "input log(other), and 0 where input is 0.");
+  ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).", kHypot);
+  ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, "|input| with the sign of other.", kCopysign);
+  ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.", kNextafter);
+  ops.def("heaviside", heaviside, "input, values", kUnary | kExactOut, "0 below 0, 1 above, and `values` at 0.",
+          kHeaviside);
+  ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).", kLogaddexp);
+  ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).", kLogaddexp2);
+  ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, "input log(other), and 0 where input is 0.", kXlogy);
   ops.def("xlogy", number_first<xlogy>, "input, other");
   ops.alias("special.xlogy", "xlogy");
-  ops.def("special.xlog1py", tensor_first<xlog1py>, "input, other", 0, "input log(1 + other), and 0 where input is 0.");
+  ops.def("special.xlog1py", tensor_first<xlog1py>, "input, other", 0, "input log(1 + other), and 0 where input is 0.",
+          kXlog1py);
   ops.def("special.xlog1py", number_first<xlog1py>, "input, other");
-  ops.def("special.zeta", tensor_first<zeta>, "input, other", 0, "Hurwitz's zeta function.");
+  ops.def("special.zeta", tensor_first<zeta>, "input, other", 0, "Hurwitz's zeta function.", kZeta);
   ops.def("special.zeta", number_first<zeta>, "input, other");
-  ops.def("igamma", igamma, "input, other", kUnary, "The regularized lower incomplete gamma function.");
+  ops.def("igamma", igamma, "input, other", kUnary, "The regularized lower incomplete gamma function.", kIgamma);
   ops.alias("special.gammainc", "igamma");
-  ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.");
+  ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.", kIgammac);
   ops.alias("special.gammaincc", "igammac");
-  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace | kExactOut, "input * 2**other.");
+  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace | kExactOut | kElementwise | kOwnType,
+          "input * 2**other.");
 });
 
 }  // namespace rl::ops

@@ -7,45 +7,53 @@
 
 namespace rl::ops {
 
-static PointwiseOptions to_bool() { return {.rule = Rule::Bool}; }
+static constexpr Kernel kEq{.op = Pointwise::Eq, .operands = 2, .rule = Rule::Bool};
+Tensor eq(const Value& a, const Value& b) { return binary("eq", kEq, a, b); }
+static constexpr Kernel kNe{.op = Pointwise::Ne, .operands = 2, .rule = Rule::Bool};
+Tensor ne(const Value& a, const Value& b) { return binary("ne", kNe, a, b); }
+static constexpr Kernel kLt{.op = Pointwise::Lt, .operands = 2, .rule = Rule::Bool};
+Tensor lt(const Value& a, const Value& b) { return binary("lt", kLt, a, b); }
+static constexpr Kernel kLe{.op = Pointwise::Le, .operands = 2, .rule = Rule::Bool};
+Tensor le(const Value& a, const Value& b) { return binary("le", kLe, a, b); }
+static constexpr Kernel kGt{.op = Pointwise::Gt, .operands = 2, .rule = Rule::Bool};
+Tensor gt(const Value& a, const Value& b) { return binary("gt", kGt, a, b); }
+static constexpr Kernel kGe{.op = Pointwise::Ge, .operands = 2, .rule = Rule::Bool};
+Tensor ge(const Value& a, const Value& b) { return binary("ge", kGe, a, b); }
 
-Tensor eq(const Value& a, const Value& b) { return binary("eq", Pointwise::Eq, a, b, to_bool()); }
-Tensor ne(const Value& a, const Value& b) { return binary("ne", Pointwise::Ne, a, b, to_bool()); }
-Tensor lt(const Value& a, const Value& b) { return binary("lt", Pointwise::Lt, a, b, to_bool()); }
-Tensor le(const Value& a, const Value& b) { return binary("le", Pointwise::Le, a, b, to_bool()); }
-Tensor gt(const Value& a, const Value& b) { return binary("gt", Pointwise::Gt, a, b, to_bool()); }
-Tensor ge(const Value& a, const Value& b) { return binary("ge", Pointwise::Ge, a, b, to_bool()); }
-
-Tensor logical_and(const Value& a, const Value& b) {
-  return binary("logical_and", Pointwise::LogicalAnd, a, b, to_bool());
-}
-Tensor logical_or(const Value& a, const Value& b) {
-  return binary("logical_or", Pointwise::LogicalOr, a, b, to_bool());
-}
-static Tensor logical_xor(const Tensor& a, const Tensor& b) {
-  return binary("logical_xor", Pointwise::LogicalXor, a, b, to_bool());
-}
+static constexpr Kernel kLogicalAnd{.op = Pointwise::LogicalAnd, .operands = 2, .rule = Rule::Bool};
+Tensor logical_and(const Value& a, const Value& b) { return binary("logical_and", kLogicalAnd, a, b); }
+static constexpr Kernel kLogicalOr{.op = Pointwise::LogicalOr, .operands = 2, .rule = Rule::Bool};
+Tensor logical_or(const Value& a, const Value& b) { return binary("logical_or", kLogicalOr, a, b); }
+static constexpr Kernel kLogicalXor{.op = Pointwise::LogicalXor, .operands = 2, .rule = Rule::Bool};
+static Tensor logical_xor(const Tensor& a, const Tensor& b) { return binary("logical_xor", kLogicalXor, a, b); }
 static Tensor logical_and_op(const Tensor& a, const Tensor& b) { return logical_and(a, b); }
 static Tensor logical_or_op(const Tensor& a, const Tensor& b) { return logical_or(a, b); }
-Tensor logical_not(const Tensor& x) { return unary("logical_not", Pointwise::LogicalNot, x, to_bool()); }
+static constexpr Kernel kLogicalNot{.op = Pointwise::LogicalNot, .rule = Rule::Bool};
+Tensor logical_not(const Tensor& x) { return unary("logical_not", kLogicalNot, x); }
 
-Tensor isnan(const Tensor& x) { return unary("isnan", Pointwise::IsNan, x, to_bool()); }
-Tensor isinf(const Tensor& x) { return unary("isinf", Pointwise::IsInf, x, to_bool()); }
-Tensor isfinite(const Tensor& x) { return unary("isfinite", Pointwise::IsFinite, x, to_bool()); }
+static constexpr Kernel kIsNan{.op = Pointwise::IsNan, .rule = Rule::Bool};
+Tensor isnan(const Tensor& x) { return unary("isnan", kIsNan, x); }
+static constexpr Kernel kIsInf{.op = Pointwise::IsInf, .rule = Rule::Bool};
+Tensor isinf(const Tensor& x) { return unary("isinf", kIsInf, x); }
+static constexpr Kernel kIsFinite{.op = Pointwise::IsFinite, .rule = Rule::Bool};
+Tensor isfinite(const Tensor& x) { return unary("isfinite", kIsFinite, x); }
+static constexpr Kernel kIsPosInf{.op = Pointwise::IsPosInf, .rule = Rule::Bool};
 static Tensor isposinf(const Tensor& x) {
   CHECK(!x.is_complex(), Runtime, "isposinf does not support complex inputs.");
-  return unary("isposinf", Pointwise::IsPosInf, x, to_bool());
+  return unary("isposinf", kIsPosInf, x);
 }
+static constexpr Kernel kIsNegInf{.op = Pointwise::IsNegInf, .rule = Rule::Bool};
 static Tensor isneginf(const Tensor& x) {
   CHECK(!x.is_complex(), Runtime, "isneginf does not support complex inputs.");
-  return unary("isneginf", Pointwise::IsNegInf, x, to_bool());
+  return unary("isneginf", kIsNegInf, x);
 }
 static Tensor isreal(const Tensor& x) {
   return x.is_complex() ? eq(imag(x), 0) : full(x.sizes(), Scalar(true), DType::Bool, x.device());
 }
+static constexpr Kernel kSignbit{.op = Pointwise::Signbit, .rule = Rule::Bool};
 static Tensor signbit(const Tensor& x) {
   CHECK(!x.is_complex(), Runtime, "signbit is not implemented for complex tensors.");
-  return unary("signbit", Pointwise::Signbit, x, to_bool());
+  return unary("signbit", kSignbit, x);
 }
 
 // isclose: |a - b| <= atol + rtol |b|, equal infinities are close, NaNs only if asked for
@@ -87,31 +95,31 @@ static bool equal(const Tensor& a, const Tensor& b) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("eq", tensor_first<eq>, "input, other", flags | kAnyType, "input == other.");
-  ops.def("ne", tensor_first<ne>, "input, other", flags | kAnyType, "input != other.");
+  ops.def("eq", tensor_first<eq>, "input, other", flags | kAnyType, "input == other.", kEq);
+  ops.def("ne", tensor_first<ne>, "input, other", flags | kAnyType, "input != other.", kNe);
   ops.alias("not_equal", "ne");
-  ops.def("lt", tensor_first<lt>, "input, other", flags, "input < other.");
+  ops.def("lt", tensor_first<lt>, "input, other", flags, "input < other.", kLt);
   ops.alias("less", "lt");
-  ops.def("le", tensor_first<le>, "input, other", flags, "input <= other.");
+  ops.def("le", tensor_first<le>, "input, other", flags, "input <= other.", kLe);
   ops.alias("less_equal", "le");
-  ops.def("gt", tensor_first<gt>, "input, other", flags, "input > other.");
+  ops.def("gt", tensor_first<gt>, "input, other", flags, "input > other.", kGt);
   ops.alias("greater", "gt");
-  ops.def("ge", tensor_first<ge>, "input, other", flags, "input >= other.");
+  ops.def("ge", tensor_first<ge>, "input, other", flags, "input >= other.", kGe);
   ops.alias("greater_equal", "ge");
-  ops.def("logical_and", logical_and_op, "input, other", flags, "True where both are not 0.");
-  ops.def("logical_or", logical_or_op, "input, other", flags, "True where one is not 0.");
-  ops.def("logical_xor", logical_xor, "input, other", flags, "True where exactly one is not 0.");
-  ops.def("logical_not", logical_not, "input", flags, "True where input is 0.");
+  ops.def("logical_and", logical_and_op, "input, other", flags, "True where both are not 0.", kLogicalAnd);
+  ops.def("logical_or", logical_or_op, "input, other", flags, "True where one is not 0.", kLogicalOr);
+  ops.def("logical_xor", logical_xor, "input, other", flags, "True where exactly one is not 0.", kLogicalXor);
+  ops.def("logical_not", logical_not, "input", flags, "True where input is 0.", kLogicalNot);
   const uint32_t tests = kMethod | kNotDifferentiable;
-  ops.def("isnan", isnan, "input", tests | kNoOut, "True where input is NaN.");
-  ops.def("isinf", isinf, "input", tests | kNoOut, "True where input is infinite.");
-  ops.def("isfinite", isfinite, "input", tests | kNoOut, "True where input is neither infinite nor NaN.");
-  ops.def("isposinf", isposinf, "input", tests | kExactOut, "True where input is +inf.");
-  ops.def("isneginf", isneginf, "input", tests | kExactOut, "True where input is -inf.");
-  ops.def("isreal", isreal, "input", tests | kNoOut, "True where input has no imaginary part.");
-  ops.def("signbit", signbit, "input", tests | kExactOut, "True where the sign bit is set, -0.0 included.");
-  ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut | kAnyType,
-          "True where |input - other| <= atol + rtol * |other|.");
+  ops.def("isnan", isnan, "input", tests | kNoOut, "True where input is NaN.", kIsNan);
+  ops.def("isinf", isinf, "input", tests | kNoOut, "True where input is infinite.", kIsInf);
+  ops.def("isfinite", isfinite, "input", tests | kNoOut, "True where input is neither infinite nor NaN.", kIsFinite);
+  ops.def("isposinf", isposinf, "input", tests | kExactOut, "True where input is +inf.", kIsPosInf);
+  ops.def("isneginf", isneginf, "input", tests | kExactOut, "True where input is -inf.", kIsNegInf);
+  ops.def("isreal", isreal, "input", tests | kNoOut | kElementwise, "True where input has no imaginary part.");
+  ops.def("signbit", signbit, "input", tests | kExactOut, "True where the sign bit is set, -0.0 included.", kSignbit);
+  ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False",
+          tests | kNoOut | kAnyType | kElementwise, "True where |input - other| <= atol + rtol * |other|.");
   ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
           "Whether isclose holds everywhere.");
   ops.def("equal", equal, "input, other", tests | kNoOut | kAnyType,

@@ -87,9 +87,8 @@ struct AngleBackward : SelfNode {
     return {zero_where(eq(z, 0), complex(neg(mul(im, scale)), mul(re, scale)))};
   }
 };
-static Tensor angle(const Tensor& x) {
-  return from_self<AngleBackward>(unary("angle", Pointwise::Angle, x, {.rule = Rule::RealFloat, .cost = 8}), x);
-}
+static constexpr Kernel kAngle{.op = Pointwise::Angle, .rule = Rule::RealFloat, .cost = 8};
+static Tensor angle(const Tensor& x) { return from_self<AngleBackward>(unary("angle", kAngle, x), x); }
 
 // view_as_real: (re, im) along a new last dimension        dx = view_as_complex(dy)
 Tensor view_as_complex(const Tensor& x);
@@ -142,14 +141,15 @@ Tensor view_as_complex(const Tensor& x) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("real", real, "input", kView, "The real part, as a view; real tensors themselves.");
-  ops.def("imag", imag, "input", kView, "The imaginary part, as a view.");
-  ops.def("view_as_real", view_as_real, "input", kView, "Complex numbers as pairs along a new last dimension.");
+  ops.def("real", real, "input", kView | kElementwise, "The real part, as a view; real tensors themselves.");
+  ops.def("imag", imag, "input", kView | kElementwise, "The imaginary part, as a view.");
+  ops.def("view_as_real", view_as_real, "input", kView | kBatchable,
+          "Complex numbers as pairs along a new last dimension.");
   ops.def("view_as_complex", view_as_complex, "input", kView | kCastFull,
           "Pairs along the last dimension as complex numbers.");
-  ops.def("complex", complex, "real, imag", kExactOut, "real + i imag.");
-  ops.def("polar", polar, "abs, angle", kExactOut | kCastFull, "abs * e^(i angle).");
-  ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.");
+  ops.def("complex", complex, "real, imag", kExactOut | kElementwise, "real + i imag.");
+  ops.def("polar", polar, "abs, angle", kExactOut | kCastFull | kElementwise, "abs * e^(i angle).");
+  ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.", kAngle);
 });
 
 }  // namespace rl::ops

@@ -14,25 +14,27 @@ struct DivModeBackward : Node {
 };
 // Half types divided by a number: computed in float from end to end, since cutting the fraction makes the rounding of
 // the number, or of the quotient, a whole unit.
-static Tensor quotient(Pointwise op, const char* name, const Value& a, const Value& b) {
+static Tensor quotient(const Kernel& kernel, const char* name, const Value& a, const Value& b) {
   if (a.is_tensor() && !b.is_tensor() && !b.number.is_complex() && is_half(a.tensor.dtype())) {
     NoGrad raw;
-    return cast(binary(name, op, cast(a.tensor, DType::Float32), b, {.cost = 8}), a.tensor.dtype());
+    return cast(binary(name, kernel, cast(a.tensor, DType::Float32), b), a.tensor.dtype());
   }
-  return binary(name, op, a, b, {.cost = 8});
+  return binary(name, kernel, a, b);
 }
-static Tensor divide_rounded(Pointwise op, const char* name, const Value& a, const Value& b) {
-  return record<DivModeBackward>(quotient(op, name, a, b), {a, b});
+static Tensor divide_rounded(const Kernel& kernel, const char* name, const Value& a, const Value& b) {
+  return record<DivModeBackward>(quotient(kernel, name, a, b), {a, b});
 }
+static constexpr Kernel kFloorDiv{.op = Pointwise::FloorDiv, .operands = 2, .cost = 8};
+static constexpr Kernel kTruncDiv{.op = Pointwise::TruncDiv, .operands = 2, .cost = 8};
 Tensor div_mode(const Value& a, const Value& b, const std::optional<std::string>& rounding_mode) {
   if (!rounding_mode) return div(a, b);
-  if (*rounding_mode == "floor") return divide_rounded(Pointwise::FloorDiv, "div_floor", a, b);
+  if (*rounding_mode == "floor") return divide_rounded(kFloorDiv, "div_floor", a, b);
   CHECK(*rounding_mode == "trunc", Runtime,
         "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *rounding_mode, "'");
-  return divide_rounded(Pointwise::TruncDiv, "div_trunc", a, b);
+  return divide_rounded(kTruncDiv, "div_trunc", a, b);
 }
 Tensor floor_divide(const Value& a, const Value& b) {
-  return record_not_differentiable("floor_divide", quotient(Pointwise::FloorDiv, "floor_divide", a, b), {a, b});
+  return record_not_differentiable("floor_divide", quotient(kFloorDiv, "floor_divide", a, b), {a, b});
 }
 static Tensor rfloordiv(const Tensor& b, const Value& a) { return floor_divide(a, b); }
 
@@ -43,8 +45,9 @@ struct RemainderBackward : PairNode {
     return {dy[0], needs(1) ? neg(mul(dy[0], div_mode(a(), b(), "floor"))) : Tensor()};
   }
 };
+static constexpr Kernel kRemainder{.op = Pointwise::Remainder, .operands = 2, .cost = 8};
 Tensor remainder(const Value& a, const Value& b) {
-  Tensor y = binary("remainder", Pointwise::Remainder, a, b, {.cost = 8});
+  Tensor y = binary("remainder", kRemainder, a, b);
   return record<RemainderBackward>(y, {a, b}, [&](auto& n) {
     if (!n.needs(1)) return;
     n.self = save(a);
@@ -60,8 +63,9 @@ struct FmodBackward : PairNode {
     return {dy[0], needs(1) ? neg(mul(dy[0], div_mode(a(), b(), "trunc"))) : Tensor()};
   }
 };
+static constexpr Kernel kFmod{.op = Pointwise::Fmod, .operands = 2, .cost = 8};
 Tensor fmod(const Value& a, const Value& b) {
-  Tensor y = binary("fmod", Pointwise::Fmod, a, b, {.cost = 8});
+  Tensor y = binary("fmod", kFmod, a, b);
   return record<FmodBackward>(y, {a, b}, [&](auto& n) {
     if (!n.needs(1)) return;
     n.self = save(a);
@@ -88,17 +92,18 @@ static const Register registered([](Ops& ops) {
   ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
   ops.def("true_divide", number_first<div>, "input, other");
   ops.def("true_divide", divide_numbers, "input, other", kNoOut);
-  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.");
+  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.",
+          kFloorDiv);
   ops.def("floor_divide", number_first<floor_divide>, "input, other");
   ops.def("floor_divide", floor_divide_numbers, "input, other", kNoOut);
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
   ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
-          "The remainder of division, with the sign of other (Python's %).");
+          "The remainder of division, with the sign of other (Python's %).", kRemainder);
   ops.def("remainder", number_first<remainder>, "input, other");
   ops.def("__rmod_op__", rmod, "input, other", kMethod | kNoFunction);
   ops.def("fmod", tensor_first<fmod>, "input, other", kUnary,
-          "The remainder of division, with the sign of input (C's %).");
-  ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut, "other - alpha * input.");
+          "The remainder of division, with the sign of input (C's %).", kFmod);
+  ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut | kElementwise, "other - alpha * input.");
 });
 
 }  // namespace rl::ops

@@ -7,8 +7,8 @@
 #include "ops/copy/cast.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/pointwise.h"
-#include "ops/registry.h"
-#include "python/arguments.h"
+#include "ops/elementwise/program.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -127,6 +127,9 @@ inline PointwiseOptions with_numbers(Rule rule, double d0, double d1 = 0, double
   o.params.d2 = d2;
   return o;
 }
+inline PointwiseOptions with_numbers(const Kernel& kernel, double d0, double d1 = 0, double d2 = 0) {
+  return with_numbers(kernel.rule, d0, d1, d2, kernel.cost);
+}
 
 // f(), or with `inplace` f() written into x: what `inplace=True` means in nn.functional.
 template <class F> Tensor maybe_inplace(const char* name, const Tensor& x, bool inplace, F f, bool keeps_input = false,
@@ -143,6 +146,6 @@ template <BinaryOp F> Tensor tensor_first(const Tensor& a, const Value& b) { ret
 template <BinaryOp F> Tensor two_tensors(const Tensor& a, const Tensor& b) { return F(a, b); }
 template <BinaryOp F> Tensor number_first(const Scalar& a, const Tensor& b) { return F(a, b); }
 
-inline constexpr uint32_t kUnary = kMethod | kInplace | kElementwise;
+inline constexpr uint32_t kUnary = kMethod | kInplace | kDirect | kElementwise;
 
 }  // namespace rl::ops

@@ -10,20 +10,6 @@
 
 namespace rl::ops {
 
-bool fold(Pointwise op, double a, double b, double& y) {
-  switch (op) {
-    case Pointwise::Add: y = a + b; return true;
-    case Pointwise::Sub: y = a - b; return true;
-    case Pointwise::Mul: y = a * b; return true;
-    case Pointwise::Div: y = a / b; return true;
-    case Pointwise::Neg: y = -a; return true;
-    case Pointwise::Pow: y = std::pow(a, b); return true;
-    case Pointwise::Square: y = a * a; return true;
-    case Pointwise::Sqrt: y = std::sqrt(a); return true;
-    default: return false;
-  }
-}
-
 namespace {
 
 // A tensor as the kernel reads it best: row-major.
@@ -98,7 +84,8 @@ class Run {
         value.number = term->number;
       } else {
         const Known &a = values_[term->of[0]], &b = values_[term->of[term->op->operands > 1 ? 1 : 0]];
-        value.is_number = a.is_number && b.is_number && fold(term->op->op, a.number, b.number, value.number);
+        value.is_number = a.is_number && b.is_number && term->op->number;
+        if (value.is_number) value.number = term->op->number(a.number, b.number);
       }
     }
   }
@@ -175,7 +162,7 @@ class Run {
       step.values[i + 1] = from.place;
     }
     if (value.place < 0)
-      value.place = kRegister + take_register(term.op->is_bool ? 1 : static_cast<int>(itemsize(type_)));
+      value.place = kRegister + take_register(term.op->is_mask() ? 1 : static_cast<int>(itemsize(type_)));
     step.values[0] = value.place;
     for (int i = 0; i < read; ++i) {
       const Known& from = values_[term.of[i]];

@@ -9,7 +9,4 @@ namespace rl::ops {
 // results have the sizes that the tensors broadcast to.
 Tensors fused(const std::shared_ptr<const Program>& program, Span<Value> inputs);
 
-// y = op(a, b) of two numbers, or of one, for arithmetic; false for other ops.
-bool fold(Pointwise op, double a, double b, double& y);
-
 }  // namespace rl::ops

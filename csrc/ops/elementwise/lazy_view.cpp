@@ -77,13 +77,14 @@ static void set_neg(const Tensor& x, bool on) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("conj", conj_view, "input", kMethod | kView, "The complex conjugate, as a view; real tensors themselves.");
+  ops.def("conj", conj_view, "input", kMethod | kView | kElementwise,
+          "The complex conjugate, as a view; real tensors themselves.");
   ops.def("_conj", conj_view, "input", kMethod | kView);
   ops.def("_neg_view", neg_view, "input", kMethod | kView, "The negative, as a view.");
   ops.def("conj_physical", conj, "input", kUnary, "The complex conjugate, computed.");
-  ops.def("resolve_conj", resolve_conj, "input", kMethod | kNoOut | kLazyOk,
+  ops.def("resolve_conj", resolve_conj, "input", kMethod | kNoOut | kLazyOk | kElementwise,
           "The tensor itself, or a copy with the conjugation of a conjugate view carried out.");
-  ops.def("resolve_neg", resolve_neg, "input", kMethod | kNoOut | kLazyOk,
+  ops.def("resolve_neg", resolve_neg, "input", kMethod | kNoOut | kLazyOk | kElementwise,
           "The tensor itself, or a copy with the negation of a negative view carried out.");
   ops.def("is_conj", is_conj, "input", kMethod | kNoOut | kLazyOk, "Whether it is a conjugate view.");
   ops.def("is_neg", is_neg, "input", kMethod | kNoOut | kLazyOk, "Whether it is a negative view.");

@@ -3,18 +3,9 @@
 #include "autograd/record.h"
 #include "backend/pointwise.h"
 #include "ops/elementwise/scalar_cast.h"
+#include "schema/kernel.h"
 
 namespace rl {
-
-// What the result's type is, given the operands' common type.
-enum class Rule : uint8_t {
-  Same,       // the common type
-  Float,      // integers become the default float type
-  Bool,       // computed in the common type, result bool
-  Real,       // as Same, but complex operands give their real type (abs)
-  RealFloat,  // as Float, then Real (angle)
-  FloatBool,  // as Float, result bool
-};
 
 struct PointwiseOptions {
   Rule rule = Rule::Same;
@@ -36,6 +27,13 @@ inline Tensor binary(const char* name, Pointwise op, const Value& a, const Value
                      const PointwiseOptions& options = {}) {
   Value operands[] = {a, b};
   return pointwise(name, op, operands, 2, options);
+}
+inline PointwiseOptions options_of(const Kernel& kernel) { return {.rule = kernel.rule, .cost = kernel.cost}; }
+inline Tensor unary(const char* name, const Kernel& kernel, const Tensor& x) {
+  return unary(name, kernel.op, x, options_of(kernel));
+}
+inline Tensor binary(const char* name, const Kernel& kernel, const Value& a, const Value& b) {
+  return binary(name, kernel.op, a, b, options_of(kernel));
 }
 // With a number in the loop's own type (alpha of add, value of addcmul) as s0.
 Tensor pointwise_scaled(const char* name, Pointwise op, const Value* operands, int count, const Scalar& s0,

@@ -4,23 +4,13 @@
 #include <mutex>
 #include <vector>
 
-#include "backend/pointwise.h"
+#include "schema/kernel.h"
 
 namespace rl::ops {
 
-// What a program can compute, by the name that PyTorch has for it.
-struct ProgramOp {
-  const char* name;
-  Pointwise op;
-  int operands;
-  int cost;  // of one element, in additions
-  bool is_bool = false;
-};
-const ProgramOp* program_op(const char* name);  // null: there is none
-
 // A value of a program: an op of earlier values, or a number. Inputs are the values 0, 1, ..., terms follow.
 struct Term {
-  const ProgramOp* op = nullptr;  // null: the number
+  const Kernel* op = nullptr;  // null: the number
   int of[3] = {};
   double number = 0;
 };
@@ -66,6 +56,33 @@ class Program {
   Bits sends_to_;
   mutable std::mutex lock_;  // of recorded_
   mutable std::vector<std::unique_ptr<Recorded>> recorded_;
+};
+
+// Writes the gradient of one operand of a term, as the op's registration says (Kernel::gradient), and leaves out what
+// is plainly 0 or 1.
+struct Writer {
+  Program& to;
+  int operand = 0;          // whose gradient is asked for
+  int a = 0, b = 0, c = 0;  // the operands
+  int y = 0, dy = 0;        // the value of the term, and its gradient
+
+  int number(double x) { return to.add({nullptr, {}, x}); }
+  double number_of(int value) const { return to.term(value)->number; }
+  int put(const Kernel& op, int a, int b = 0, int c = 0) { return to.add({&op, {a, b, c}}); }
+  int put(const char* op, int a, int b = 0, int c = 0);  // a registered op
+  int add(int a, int b);
+  int sub(int a, int b);
+  int mul(int a, int b);
+  int div(int a, int b) { return put("div", a, b); }
+  int times(double factor, int a) { return mul(a, number(factor)); }
+  int neg(int a) { return put("neg", a); }
+  int square(int a) { return put("square", a); }
+  int only_where(int mask, int a) { return put("where", mask, a, number(0)); }
+  int except_where(int mask, int a) { return put("where", mask, number(0), a); }
+  int power(int a, double exponent);
+
+ private:
+  bool is(int value, double x) const;
 };
 
 }  // namespace rl::ops

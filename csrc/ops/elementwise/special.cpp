@@ -13,23 +13,26 @@ struct ErfBackward : SelfNode {
   static constexpr const char* kName = "ErfBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(neg(square(x()))), 2 / kSqrtPi))}; }
 };
-Tensor erf(const Tensor& x) { return from_self<ErfBackward>(unary("erf", Pointwise::Erf, x, to_float()), x); }
+static constexpr Kernel kErf{.op = Pointwise::Erf, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
+                               return w.mul(w.dy, w.times(2 / kSqrtPi, w.put("exp", w.neg(w.square(w.a)))));
+                             }};
+Tensor erf(const Tensor& x) { return from_self<ErfBackward>(unary("erf", kErf, x), x); }
 
 // erfc: y = 1 - erf x        dx = -dy 2 / sqrt(pi) e^-x^2
 struct ErfcBackward : SelfNode {
   static constexpr const char* kName = "ErfcBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(neg(square(x()))), -2 / kSqrtPi))}; }
 };
-Tensor erfc(const Tensor& x) { return from_self<ErfcBackward>(unary("erfc", Pointwise::Erfc, x, to_float()), x); }
+static constexpr Kernel kErfc{.op = Pointwise::Erfc, .rule = Rule::Float, .cost = 8};
+Tensor erfc(const Tensor& x) { return from_self<ErfcBackward>(unary("erfc", kErfc, x), x); }
 
 // erfinv: x = erf y        dx = dy sqrt(pi) / 2 e^y^2
 struct ErfinvBackward : ResultNode {
   static constexpr const char* kName = "ErfinvBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(square(y())), kSqrtPi / 2))}; }
 };
-static Tensor erfinv(const Tensor& x) {
-  return from_result<ErfinvBackward>(unary("erfinv", Pointwise::Erfinv, x, to_float(64)), x);
-}
+static constexpr Kernel kErfinv{.op = Pointwise::Erfinv, .rule = Rule::Float, .cost = 64};
+static Tensor erfinv(const Tensor& x) { return from_result<ErfinvBackward>(unary("erfinv", kErfinv, x), x); }
 
 // erfcx: y = e^x^2 erfc x        dx = dy (2 x y - 2 / sqrt(pi))
 struct ErfcxBackward : Node {
@@ -41,8 +44,9 @@ struct ErfcxBackward : Node {
   }
   FIELDS(self, result)
 };
+static constexpr Kernel kErfcx{.op = Pointwise::Erfcx, .rule = Rule::Float, .cost = 64};
 static Tensor special_erfcx(const Tensor& x) {
-  Tensor y = unary("erfcx", Pointwise::Erfcx, x, to_float(64));
+  Tensor y = unary("erfcx", kErfcx, x);
   return record<ErfcxBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.result = save_output(n, y);
@@ -54,9 +58,8 @@ struct NdtriBackward : ResultNode {
   static constexpr const char* kName = "SpecialNdtriBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], mul(exp(mul(square(y()), 0.5)), 2.50662827463100050242))}; }
 };
-static Tensor special_ndtri(const Tensor& x) {
-  return from_result<NdtriBackward>(unary("ndtri", Pointwise::Ndtri, x, to_float(64)), x);
-}
+static constexpr Kernel kNdtri{.op = Pointwise::Ndtri, .rule = Rule::Float, .cost = 64};
+static Tensor special_ndtri(const Tensor& x) { return from_result<NdtriBackward>(unary("ndtri", kNdtri, x), x); }
 
 // log_ndtr: the log of the normal distribution function        dx = dy sqrt(2 / pi) / erfcx(-x / sqrt 2)
 struct LogNdtrBackward : SelfNode {
@@ -65,8 +68,9 @@ struct LogNdtrBackward : SelfNode {
     return {mul(div(dy[0], special_erfcx(mul(x(), -kSqrtHalf))), 0.79788456080286535588)};
   }
 };
+static constexpr Kernel kLogNdtr{.op = Pointwise::LogNdtr, .rule = Rule::Float, .cost = 64};
 static Tensor special_log_ndtr(const Tensor& x) {
-  return from_self<LogNdtrBackward>(unary("log_ndtr", Pointwise::LogNdtr, x, to_float(64)), x);
+  return from_self<LogNdtrBackward>(unary("log_ndtr", kLogNdtr, x), x);
 }
 
 // ndtr: the normal distribution function, (1 + erf(x / sqrt 2)) / 2, by erfc in the tails
@@ -80,9 +84,8 @@ struct EntrBackward : SelfNode {
   static constexpr const char* kName = "SpecialEntrBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], neg(add(log(x()), 1)))}; }
 };
-static Tensor special_entr(const Tensor& x) {
-  return from_self<EntrBackward>(unary("entr", Pointwise::Entr, x, to_float()), x);
-}
+static constexpr Kernel kEntr{.op = Pointwise::Entr, .rule = Rule::Float, .cost = 8};
+static Tensor special_entr(const Tensor& x) { return from_self<EntrBackward>(unary("entr", kEntr, x), x); }
 
 // logit: y = log(x / (1 - x)), x first brought into [eps, 1 - eps]        dx = dy / (x (1 - x)) inside, 0 outside
 struct LogitBackward : Node {
@@ -97,9 +100,10 @@ struct LogitBackward : Node {
   }
   FIELDS(self, eps)
 };
+static constexpr Kernel kLogit{.op = Pointwise::Logit, .rule = Rule::Float, .cost = 8};
 static Tensor logit(const Tensor& x, const std::optional<double>& eps) {
   double bound = eps.value_or(-1);
-  Tensor y = unary("logit", Pointwise::Logit, x, with_numbers(Rule::Float, bound, 0, 0, 8));
+  Tensor y = unary("logit", kLogit.op, x, with_numbers(kLogit, bound));
   return record<LogitBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.eps = bound;
@@ -111,18 +115,16 @@ struct LgammaBackward : SelfNode {
   static constexpr const char* kName = "LgammaBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], digamma(x()))}; }
 };
-Tensor lgamma(const Tensor& x) {
-  return from_self<LgammaBackward>(unary("lgamma", Pointwise::Lgamma, x, to_float(64)), x);
-}
+static constexpr Kernel kLgamma{.op = Pointwise::Lgamma, .rule = Rule::Float, .cost = 64};
+Tensor lgamma(const Tensor& x) { return from_self<LgammaBackward>(unary("lgamma", kLgamma, x), x); }
 
 // digamma: the slope of lgamma        dx = dy trigamma(x)
 struct DigammaBackward : SelfNode {
   static constexpr const char* kName = "DigammaBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], polygamma(1, x()))}; }
 };
-Tensor digamma(const Tensor& x) {
-  return from_self<DigammaBackward>(unary("digamma", Pointwise::Digamma, x, to_float(64)), x);
-}
+static constexpr Kernel kDigamma{.op = Pointwise::Digamma, .rule = Rule::Float, .cost = 64};
+Tensor digamma(const Tensor& x) { return from_self<DigammaBackward>(unary("digamma", kDigamma, x), x); }
 
 // polygamma: the n-th derivative of digamma        dx = dy polygamma(n + 1, x)
 struct PolygammaBackward : Node {
@@ -178,7 +180,8 @@ struct I0Backward : SelfNode {
   static constexpr const char* kName = "I0Backward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], special_i1(x()))}; }
 };
-static Tensor i0(const Tensor& x) { return from_self<I0Backward>(unary("i0", Pointwise::I0, x, to_float(64)), x); }
+static constexpr Kernel kI0{.op = Pointwise::I0, .rule = Rule::Float, .cost = 64};
+static Tensor i0(const Tensor& x) { return from_self<I0Backward>(unary("i0", kI0, x), x); }
 
 // i0e: e^-|x| i0(x)        dx = dy (i1e(x) - sgn(x) y)
 struct I0eBackward : Node {
@@ -191,8 +194,9 @@ struct I0eBackward : Node {
   }
   FIELDS(self, result)
 };
+static constexpr Kernel kI0e{.op = Pointwise::I0e, .rule = Rule::Float, .cost = 64};
 static Tensor special_i0e(const Tensor& x) {
-  Tensor y = unary("i0e", Pointwise::I0e, x, to_float(64));
+  Tensor y = unary("i0e", kI0e, x);
   return record<I0eBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.result = save_output(n, y);
@@ -214,8 +218,9 @@ struct I1Backward : Node {
   }
   FIELDS(self, result)
 };
+static constexpr Kernel kI1{.op = Pointwise::I1, .rule = Rule::Float, .cost = 64};
 static Tensor special_i1(const Tensor& x) {
-  Tensor y = unary("i1", Pointwise::I1, x, to_float(64));
+  Tensor y = unary("i1", kI1, x);
   return record<I1Backward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.result = save_output(n, y);
@@ -234,8 +239,9 @@ struct I1eBackward : Node {
   }
   FIELDS(self, result)
 };
+static constexpr Kernel kI1e{.op = Pointwise::I1e, .rule = Rule::Float, .cost = 64};
 static Tensor special_i1e(const Tensor& x) {
-  Tensor y = unary("i1e", Pointwise::I1e, x, to_float(64));
+  Tensor y = unary("i1e", kI1e, x);
   return record<I1eBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
     n.result = save_output(n, y);
@@ -244,35 +250,35 @@ static Tensor special_i1e(const Tensor& x) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t of_result = kUnary | kKeepsInput;
-  ops.def("erf", erf, "input", kUnary, "The error function.");
+  ops.def("erf", erf, "input", kUnary, "The error function.", kErf);
   ops.alias("special.erf", "erf");
-  ops.def("erfc", erfc, "input", kUnary, "1 - erf(input).");
+  ops.def("erfc", erfc, "input", kUnary, "1 - erf(input).", kErfc);
   ops.alias("special.erfc", "erfc");
-  ops.def("erfinv", erfinv, "input", of_result, "The inverse of the error function.");
+  ops.def("erfinv", erfinv, "input", of_result, "The inverse of the error function.", kErfinv);
   ops.alias("special.erfinv", "erfinv");
-  ops.def("special.erfcx", special_erfcx, "input", 0, "e^(input^2) erfc(input).");
-  ops.def("special.ndtr", special_ndtr, "input", kFreeOut, "The normal distribution function.");
-  ops.def("special.ndtri", special_ndtri, "input", 0, "The quantiles of the normal distribution.");
-  ops.def("special.log_ndtr", special_log_ndtr, "input", 0, "The log of the normal distribution function.");
-  ops.def("special.entr", special_entr, "input", 0, "-input log(input), 0 at 0.");
-  ops.def("logit", logit, "input, eps=None", kUnary, "log(input / (1 - input)).");
+  ops.def("special.erfcx", special_erfcx, "input", 0, "e^(input^2) erfc(input).", kErfcx);
+  ops.def("special.ndtr", special_ndtr, "input", kFreeOut | kElementwise, "The normal distribution function.");
+  ops.def("special.ndtri", special_ndtri, "input", 0, "The quantiles of the normal distribution.", kNdtri);
+  ops.def("special.log_ndtr", special_log_ndtr, "input", 0, "The log of the normal distribution function.", kLogNdtr);
+  ops.def("special.entr", special_entr, "input", 0, "-input log(input), 0 at 0.", kEntr);
+  ops.def("logit", logit, "input, eps=None", kUnary, "log(input / (1 - input)).", kLogit);
   ops.alias("special.logit", "logit");
-  ops.def("lgamma", lgamma, "input", kUnary, "The log of the absolute value of the gamma function.");
+  ops.def("lgamma", lgamma, "input", kUnary, "The log of the absolute value of the gamma function.", kLgamma);
   ops.alias("special.gammaln", "lgamma");
-  ops.def("digamma", digamma, "input", kUnary, "The derivative of lgamma.");
+  ops.def("digamma", digamma, "input", kUnary, "The derivative of lgamma.", kDigamma);
   ops.alias("special.digamma", "digamma");
   ops.alias("special.psi", "digamma");
   ops.def("polygamma", polygamma, "n, input", kUnary, "The n-th derivative of digamma.");
-  ops.def("special.polygamma", polygamma, "n, input", 0, "The n-th derivative of digamma.");
+  ops.def("special.polygamma", polygamma, "n, input", kElementwise, "The n-th derivative of digamma.");
   ops.def("polygamma", polygamma_method, "input, n", kUnary);
-  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut,
+  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut | kElementwise,
           "The log of the multivariate gamma function.");
   ops.alias("special.multigammaln", "mvlgamma");
-  ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.");
+  ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.", kI0);
   ops.alias("special.i0", "i0");
-  ops.def("special.i0e", special_i0e, "input", 0, "e^-|input| i0(input).");
-  ops.def("special.i1", special_i1, "input", 0, "The modified Bessel function of order 1.");
-  ops.def("special.i1e", special_i1e, "input", 0, "e^-|input| i1(input).");
+  ops.def("special.i0e", special_i0e, "input", 0, "e^-|input| i0(input).", kI0e);
+  ops.def("special.i1", special_i1, "input", 0, "The modified Bessel function of order 1.", kI1);
+  ops.def("special.i1e", special_i1e, "input", 0, "e^-|input| i1(input).", kI1e);
 });
 
 }  // namespace rl::ops

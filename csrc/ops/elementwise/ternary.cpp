@@ -20,6 +20,7 @@ struct AddcmulBackward : Node {
   }
   FIELDS(tensor1, tensor2)
 };
+static constexpr Kernel kAddcmul{.op = Pointwise::Addcmul, .operands = 3};
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
   ResultType types;
   for (const Tensor* t : {&x, &a, &b}) types.add(*t);
@@ -28,7 +29,7 @@ Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& 
     return cast(addcmul(wide(x), wide(a), wide(b), value), DType::Complex32);
   }
   Value operands[] = {x, a, b};
-  Tensor y = pointwise_scaled("addcmul", Pointwise::Addcmul, operands, 3, value);
+  Tensor y = pointwise_scaled("addcmul", kAddcmul.op, operands, 3, value, options_of(kAddcmul));
   return record<AddcmulBackward>(y, {x, a, b}, [&](auto& n) {
     if (n.needs(2)) n.tensor1 = save(a);
     if (n.needs(1)) n.tensor2 = save(b);
@@ -52,6 +53,7 @@ struct AddcdivBackward : Node {
   }
   FIELDS(tensor1, tensor2)
 };
+static constexpr Kernel kAddcdiv{.op = Pointwise::Addcdiv, .operands = 3, .cost = 2};
 Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& value) {
   CHECK(
       is_differentiable(a.dtype()) || is_differentiable(b.dtype()), Runtime,
@@ -60,7 +62,7 @@ Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& 
       "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / "
       "tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs.");
   Value operands[] = {x, a, b};
-  Tensor y = pointwise_scaled("addcdiv", Pointwise::Addcdiv, operands, 3, value, {.cost = 2});
+  Tensor y = pointwise_scaled("addcdiv", kAddcdiv.op, operands, 3, value, options_of(kAddcdiv));
   return record<AddcdivBackward>(y, {x, a, b}, [&](auto& n) {
     if (n.needs(2)) n.tensor1 = save(a);
     n.tensor2 = save(b);
@@ -95,6 +97,7 @@ struct LerpBackward : Node {
 struct LerpTensorBackward : LerpBackward {
   static constexpr const char* kName = "LerpBackward1";
 };
+static constexpr Kernel kLerp{.op = Pointwise::Lerp, .operands = 3, .cost = 2};
 Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   CHECK(start.dtype() == end.dtype(), Runtime, "expected dtype ", info(start.dtype()).name, " for `end` but got dtype ",
         info(end.dtype()).name);
@@ -106,10 +109,10 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Value& weight) {
   if (!weight.is_tensor() && is_half(start.dtype())) {
     // The weight is not rounded to the short type, which holds 3 digits or less.
     Value operands[] = {start, end};
-    y = pointwise_scaled("lerp", Pointwise::LerpBy, operands, 2, weight.number, {.cost = 2});
+    y = pointwise_scaled("lerp", Pointwise::LerpBy, operands, 2, weight.number, options_of(kLerp));
   } else {
     Value operands[] = {start, end, weight};
-    y = pointwise("lerp", Pointwise::Lerp, operands, 3, {.cost = 2});
+    y = pointwise("lerp", kLerp.op, operands, 3, options_of(kLerp));
   }
   auto fill = [&](auto& n) {
     n.weight = save(weight);
@@ -130,12 +133,12 @@ template <Mix F> static Tensor value_first(const Tensor& x, const Scalar& value,
 
 static const Register registered([](Ops& ops) {
   ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
-          "input + value * tensor1 * tensor2.");
+          "input + value * tensor1 * tensor2.", kAddcmul);
   ops.def("addcmul", value_first<addcmul>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
   ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
-          "input + value * tensor1 / tensor2.");
+          "input + value * tensor1 / tensor2.", kAddcdiv);
   ops.def("addcdiv", value_first<addcdiv>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
-  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).");
+  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).", kLerp);
   ops.def("lerp", lerp, "input, end, weight", kUnary);
 });
 

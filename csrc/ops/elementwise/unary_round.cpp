@@ -25,19 +25,24 @@ struct SignBackward : FlatBackward {
   static constexpr const char* kName = "SignBackward0";
 };
 
-static Tensor ceil(const Tensor& x) { return record<CeilBackward>(unary("ceil", Pointwise::Ceil, x), {x}); }
-Tensor floor(const Tensor& x) { return record<FloorBackward>(unary("floor", Pointwise::Floor, x), {x}); }
-Tensor trunc(const Tensor& x) { return record<TruncBackward>(unary("trunc", Pointwise::Trunc, x), {x}); }
+static constexpr Kernel kCeil{.op = Pointwise::Ceil};
+static Tensor ceil(const Tensor& x) { return record<CeilBackward>(unary("ceil", kCeil, x), {x}); }
+static constexpr Kernel kFloor{.op = Pointwise::Floor};
+Tensor floor(const Tensor& x) { return record<FloorBackward>(unary("floor", kFloor, x), {x}); }
+static constexpr Kernel kTrunc{.op = Pointwise::Trunc};
+Tensor trunc(const Tensor& x) { return record<TruncBackward>(unary("trunc", kTrunc, x), {x}); }
+static constexpr Kernel kRound{.op = Pointwise::Round};
 static Tensor round(const Tensor& x, int64_t decimals) {
-  PointwiseOptions options;
+  PointwiseOptions options = options_of(kRound);
   options.params.i0 = decimals;
   CHECK(decimals == 0 || is_float(x.dtype()), NotImplemented, "\"round_cpu\" not implemented for '",
         info(x.dtype()).legacy, "'");
-  return record<RoundBackward>(unary("round", Pointwise::Round, x, options), {x});
+  return record<RoundBackward>(unary("round", kRound.op, x, options), {x});
 }
+static constexpr Kernel kSign{.op = Pointwise::Sign, .gradient = [](Writer& w) { return w.number(0); }};
 Tensor sign(const Tensor& x) {
   CHECK(!x.is_complex(), Runtime, "Unlike NumPy, torch.sign doesn't allow complex inputs. Use torch.sgn instead.");
-  return record<SignBackward>(unary("sign", Pointwise::Sign, x), {x});
+  return record<SignBackward>(unary("sign", kSign, x), {x});
 }
 
 // frac: y = x - trunc(x)        dx = dy
@@ -46,18 +51,21 @@ struct FracBackward : Node {
   static constexpr bool kStacks = true;
   Grads backward(const Grads& dy) { return {dy[0]}; }
 };
-static Tensor frac(const Tensor& x) { return record<FracBackward>(unary("frac", Pointwise::Frac, x), {x}); }
+static constexpr Kernel kFrac{.op = Pointwise::Frac};
+static Tensor frac(const Tensor& x) { return record<FracBackward>(unary("frac", kFrac, x), {x}); }
 
 // abs: y = |x|        dx = dy sgn(x)
 struct AbsBackward : SelfNode {
   static constexpr const char* kName = "AbsBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], sgn(x()))}; }
 };
+static constexpr Kernel kAbs{
+    .op = Pointwise::Abs, .rule = Rule::Real, .gradient = [](Writer& w) { return w.mul(w.dy, w.put("sign", w.a)); }};
 Tensor abs(const Tensor& x) {
   CHECK(!x.is_complex() || !t_destination.op || t_destination.wanted != x.get(), Runtime,
         "In-place abs is not supported for complex tensors.");
   CHECK(x.dtype() != DType::Bool, NotImplemented, "\"abs_cpu\" not implemented for 'Bool'");
-  Tensor y = unary("abs", Pointwise::Abs, x, {.rule = Rule::Real});
+  Tensor y = unary("abs", kAbs, x);
   // Of complex numbers it is laid out as they are, also where strides say nothing, along dimensions of size 1.
   const bool laid_out = x.is_complex() && x.is_contiguous() && !t_destination.wanted;
   if (laid_out && x.strides() != y.strides()) y = alias(y, x.sizes(), x.strides(), 0);
@@ -74,7 +82,8 @@ struct SgnBackward : SelfNode {
     return {zero_where(eq(r, 0), div(sub(dy[0], mul(s, real(mul(conj(s), dy[0])))), r))};
   }
 };
-Tensor sgn(const Tensor& x) { return from_self<SgnBackward>(unary("sgn", Pointwise::Sgn, x), x); }
+static constexpr Kernel kSgn{.op = Pointwise::Sgn};
+Tensor sgn(const Tensor& x) { return from_self<SgnBackward>(unary("sgn", kSgn, x), x); }
 
 static Tensor positive(const Tensor& x) {
   CHECK(x.dtype() != DType::Bool, Runtime, "The `+` operator, on a bool tensor is not supported.");
@@ -104,21 +113,21 @@ static std::tuple<Tensor, Tensor> frexp_op(const Tensor& x) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flat = kUnary | kKeepsInput;
-  ops.def("ceil", ceil, "input", flat | kExactOut, "The smallest integer not below each element.");
-  ops.def("floor", floor, "input", flat | kExactOut, "The largest integer not above each element.");
-  ops.def("trunc", trunc, "input", flat | kExactOut, "Each element without its fraction.");
+  ops.def("ceil", ceil, "input", flat | kExactOut, "The smallest integer not below each element.", kCeil);
+  ops.def("floor", floor, "input", flat | kExactOut, "The largest integer not above each element.", kFloor);
+  ops.def("trunc", trunc, "input", flat | kExactOut, "Each element without its fraction.", kTrunc);
   ops.alias("fix", "trunc");
   ops.def("round", round, "input, *, decimals=0", flat | kExactOut,
-          "The nearest integer (half to even), or that many decimals.");
+          "The nearest integer (half to even), or that many decimals.", kRound);
   ops.alias("special.round", "round");
-  ops.def("frac", frac, "input", flat | kExactOut, "The fraction of each element, with its sign.");
-  ops.def("sign", sign, "input", flat | kExactOut, "-1, 0 or 1.");
-  ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.");
-  ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.");
+  ops.def("frac", frac, "input", flat | kExactOut, "The fraction of each element, with its sign.", kFrac);
+  ops.def("sign", sign, "input", flat | kExactOut, "-1, 0 or 1.", kSign);
+  ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.", kSgn);
+  ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.", kAbs);
   ops.alias("absolute", "abs");
-  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType, "The input itself.");
-  ops.def("frexp", frexp_op, "input", kMethod | kExactOut, "Mantissa and exponent: input = mantissa * 2**exponent.",
-          "mantissa, exponent");
+  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType | kElementwise, "The input itself.");
+  ops.def("frexp", frexp_op, "input", kMethod | kExactOut | kElementwise,
+          "Mantissa and exponent: input = mantissa * 2**exponent.", "mantissa, exponent");
 });
 
 }  // namespace rl::ops

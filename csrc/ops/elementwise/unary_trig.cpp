@@ -8,63 +8,76 @@ struct SinBackward : SelfNode {
   static constexpr const char* kName = "SinBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(cos(x())))}; }
 };
-Tensor sin(const Tensor& x) { return from_self<SinBackward>(unary("sin", Pointwise::Sin, x, to_float()), x); }
+static constexpr Kernel kSin{.op = Pointwise::Sin, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
+                               return w.mul(w.dy, w.put("cos", w.a));
+                             }};
+Tensor sin(const Tensor& x) { return from_self<SinBackward>(unary("sin", kSin, x), x); }
 
 // cos        dx = -dy conj(sin x)
 struct CosBackward : SelfNode {
   static constexpr const char* kName = "CosBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], neg(conj(sin(x()))))}; }
 };
-Tensor cos(const Tensor& x) { return from_self<CosBackward>(unary("cos", Pointwise::Cos, x, to_float()), x); }
+static constexpr Kernel kCos{.op = Pointwise::Cos, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
+                               return w.neg(w.mul(w.dy, w.put("sin", w.a)));
+                             }};
+Tensor cos(const Tensor& x) { return from_self<CosBackward>(unary("cos", kCos, x), x); }
 
 // tan        dx = dy (1 + conj(y)^2)
 struct TanBackward : ResultNode {
   static constexpr const char* kName = "TanBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], add(square(conj(y())), 1))}; }
 };
-Tensor tan(const Tensor& x) { return from_result<TanBackward>(unary("tan", Pointwise::Tan, x, to_float()), x); }
+static constexpr Kernel kTan{.op = Pointwise::Tan, .rule = Rule::Float, .cost = 8};
+Tensor tan(const Tensor& x) { return from_result<TanBackward>(unary("tan", kTan, x), x); }
 
 // asin        dx = dy conj((1 - x^2)^(-1/2))
 struct AsinBackward : SelfNode {
   static constexpr const char* kName = "AsinBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(rsqrt(add(neg(square(x())), 1))))}; }
 };
-Tensor asin(const Tensor& x) { return from_self<AsinBackward>(unary("asin", Pointwise::Asin, x, to_float()), x); }
+static constexpr Kernel kAsin{.op = Pointwise::Asin, .rule = Rule::Float, .cost = 8};
+Tensor asin(const Tensor& x) { return from_self<AsinBackward>(unary("asin", kAsin, x), x); }
 
 // acos        dx = -dy conj((1 - x^2)^(-1/2))
 struct AcosBackward : SelfNode {
   static constexpr const char* kName = "AcosBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], neg(conj(rsqrt(add(neg(square(x())), 1)))))}; }
 };
-Tensor acos(const Tensor& x) { return from_self<AcosBackward>(unary("acos", Pointwise::Acos, x, to_float()), x); }
+static constexpr Kernel kAcos{.op = Pointwise::Acos, .rule = Rule::Float, .cost = 8};
+Tensor acos(const Tensor& x) { return from_self<AcosBackward>(unary("acos", kAcos, x), x); }
 
 // atan        dx = dy / conj(1 + x^2)
 struct AtanBackward : SelfNode {
   static constexpr const char* kName = "AtanBackward0";
   Grads backward(const Grads& dy) { return {div(dy[0], conj(add(square(x()), 1)))}; }
 };
-Tensor atan(const Tensor& x) { return from_self<AtanBackward>(unary("atan", Pointwise::Atan, x, to_float()), x); }
+static constexpr Kernel kAtan{.op = Pointwise::Atan, .rule = Rule::Float, .cost = 8};
+Tensor atan(const Tensor& x) { return from_self<AtanBackward>(unary("atan", kAtan, x), x); }
 
 // sinh        dx = dy conj(cosh x)
 struct SinhBackward : SelfNode {
   static constexpr const char* kName = "SinhBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(cosh(x())))}; }
 };
-Tensor sinh(const Tensor& x) { return from_self<SinhBackward>(unary("sinh", Pointwise::Sinh, x, to_float()), x); }
+static constexpr Kernel kSinh{.op = Pointwise::Sinh, .rule = Rule::Float, .cost = 8};
+Tensor sinh(const Tensor& x) { return from_self<SinhBackward>(unary("sinh", kSinh, x), x); }
 
 // cosh        dx = dy conj(sinh x)
 struct CoshBackward : SelfNode {
   static constexpr const char* kName = "CoshBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(sinh(x())))}; }
 };
-Tensor cosh(const Tensor& x) { return from_self<CoshBackward>(unary("cosh", Pointwise::Cosh, x, to_float()), x); }
+static constexpr Kernel kCosh{.op = Pointwise::Cosh, .rule = Rule::Float, .cost = 8};
+Tensor cosh(const Tensor& x) { return from_self<CoshBackward>(unary("cosh", kCosh, x), x); }
 
 // asinh        dx = dy conj((x^2 + 1)^(-1/2))
 struct AsinhBackward : SelfNode {
   static constexpr const char* kName = "AsinhBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], conj(rsqrt(add(square(x()), 1))))}; }
 };
-Tensor asinh(const Tensor& x) { return from_self<AsinhBackward>(unary("asinh", Pointwise::Asinh, x, to_float()), x); }
+static constexpr Kernel kAsinh{.op = Pointwise::Asinh, .rule = Rule::Float, .cost = 8};
+Tensor asinh(const Tensor& x) { return from_self<AsinhBackward>(unary("asinh", kAsinh, x), x); }
 
 // acosh        dx = dy conj((x - 1)^(-1/2) (x + 1)^(-1/2)), two roots so that the complex branch is acosh's own
 struct AcoshBackward : SelfNode {
@@ -75,14 +88,16 @@ struct AcoshBackward : SelfNode {
     return {mul(dy[0], conj(mul(rsqrt(sub(z, 1)), rsqrt(add(z, 1)))))};
   }
 };
-Tensor acosh(const Tensor& x) { return from_self<AcoshBackward>(unary("acosh", Pointwise::Acosh, x, to_float()), x); }
+static constexpr Kernel kAcosh{.op = Pointwise::Acosh, .rule = Rule::Float, .cost = 8};
+Tensor acosh(const Tensor& x) { return from_self<AcoshBackward>(unary("acosh", kAcosh, x), x); }
 
 // atanh        dx = dy / conj(1 - x^2)
 struct AtanhBackward : SelfNode {
   static constexpr const char* kName = "AtanhBackward0";
   Grads backward(const Grads& dy) { return {div(dy[0], conj(add(neg(square(x())), 1)))}; }
 };
-Tensor atanh(const Tensor& x) { return from_self<AtanhBackward>(unary("atanh", Pointwise::Atanh, x, to_float()), x); }
+static constexpr Kernel kAtanh{.op = Pointwise::Atanh, .rule = Rule::Float, .cost = 8};
+Tensor atanh(const Tensor& x) { return from_self<AtanhBackward>(unary("atanh", kAtanh, x), x); }
 
 // tanh_backward: dx = dy conj(1 - y^2)        ddy = g (1 - y^2), d'y = -2 conj(g y) dy
 struct TanhBackwardBackward : Node {
@@ -112,7 +127,10 @@ struct TanhBackward : ResultNode {
   static constexpr const char* kName = "TanhBackward0";
   Grads backward(const Grads& dy) { return {tanh_backward(dy[0], y())}; }
 };
-Tensor tanh(const Tensor& x) { return from_result<TanhBackward>(unary("tanh", Pointwise::Tanh, x, to_float()), x); }
+static constexpr Kernel kTanh{.op = Pointwise::Tanh, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
+                                return w.mul(w.dy, w.sub(w.number(1), w.square(w.y)));
+                              }};
+Tensor tanh(const Tensor& x) { return from_result<TanhBackward>(unary("tanh", kTanh, x), x); }
 
 // sigmoid_backward: dx = dy conj(y (1 - y))        ddy = g y (1 - y), d'y = conj(g (1 - 2y)) dy
 struct SigmoidBackwardBackward : Node {
@@ -142,9 +160,10 @@ struct SigmoidBackward : ResultNode {
   static constexpr const char* kName = "SigmoidBackward0";
   Grads backward(const Grads& dy) { return {sigmoid_backward(dy[0], y())}; }
 };
-Tensor sigmoid(const Tensor& x) {
-  return from_result<SigmoidBackward>(unary("sigmoid", Pointwise::Sigmoid, x, to_float()), x);
-}
+static constexpr Kernel kSigmoid{.op = Pointwise::Sigmoid, .rule = Rule::Float, .cost = 8, .gradient = [](Writer& w) {
+                                   return w.mul(w.dy, w.mul(w.y, w.sub(w.number(1), w.y)));
+                                 }};
+Tensor sigmoid(const Tensor& x) { return from_result<SigmoidBackward>(unary("sigmoid", kSigmoid, x), x); }
 
 // sinc: y = sin(pi x) / (pi x)        dx = dy (cos(pi x) pi x - sin(pi x)) / (pi x^2), 0 where x^2 is none
 struct SincBackward : SelfNode {
@@ -155,36 +174,35 @@ struct SincBackward : SelfNode {
     return {mul(dy[0], zero_where(le(abs(detach(z)), Scalar(1e-18)), conj(slope)))};
   }
 };
-static Tensor sinc(const Tensor& x) {
-  return from_self<SincBackward>(unary("sinc", Pointwise::Sinc, x, to_float()), x);
-}
+static constexpr Kernel kSinc{.op = Pointwise::Sinc, .rule = Rule::Float, .cost = 8};
+static Tensor sinc(const Tensor& x) { return from_self<SincBackward>(unary("sinc", kSinc, x), x); }
 
 static Tensor deg2rad(const Tensor& x) { return mul(x, 3.14159265358979323846 / 180); }
 static Tensor rad2deg(const Tensor& x) { return mul(x, 180 / 3.14159265358979323846); }
 
 static const Register registered([](Ops& ops) {
   const uint32_t of_result = kUnary | kKeepsInput;
-  ops.def("sin", sin, "input", kUnary, "The sine, of radians.");
-  ops.def("cos", cos, "input", kUnary, "The cosine, of radians.");
-  ops.def("tan", tan, "input", of_result, "The tangent, of radians.");
-  ops.def("asin", asin, "input", kUnary, "The arc sine, in radians.");
+  ops.def("sin", sin, "input", kUnary, "The sine, of radians.", kSin);
+  ops.def("cos", cos, "input", kUnary, "The cosine, of radians.", kCos);
+  ops.def("tan", tan, "input", of_result, "The tangent, of radians.", kTan);
+  ops.def("asin", asin, "input", kUnary, "The arc sine, in radians.", kAsin);
   ops.alias("arcsin", "asin");
-  ops.def("acos", acos, "input", kUnary, "The arc cosine, in radians.");
+  ops.def("acos", acos, "input", kUnary, "The arc cosine, in radians.", kAcos);
   ops.alias("arccos", "acos");
-  ops.def("atan", atan, "input", kUnary, "The arc tangent, in radians.");
+  ops.def("atan", atan, "input", kUnary, "The arc tangent, in radians.", kAtan);
   ops.alias("arctan", "atan");
-  ops.def("sinh", sinh, "input", kUnary, "The hyperbolic sine.");
-  ops.def("cosh", cosh, "input", kUnary, "The hyperbolic cosine.");
-  ops.def("tanh", tanh, "input", of_result, "The hyperbolic tangent.");
-  ops.def("asinh", asinh, "input", kUnary, "The inverse hyperbolic sine.");
+  ops.def("sinh", sinh, "input", kUnary, "The hyperbolic sine.", kSinh);
+  ops.def("cosh", cosh, "input", kUnary, "The hyperbolic cosine.", kCosh);
+  ops.def("tanh", tanh, "input", of_result, "The hyperbolic tangent.", kTanh);
+  ops.def("asinh", asinh, "input", kUnary, "The inverse hyperbolic sine.", kAsinh);
   ops.alias("arcsinh", "asinh");
-  ops.def("acosh", acosh, "input", kUnary, "The inverse hyperbolic cosine.");
+  ops.def("acosh", acosh, "input", kUnary, "The inverse hyperbolic cosine.", kAcosh);
   ops.alias("arccosh", "acosh");
-  ops.def("atanh", atanh, "input", kUnary, "The inverse hyperbolic tangent.");
+  ops.def("atanh", atanh, "input", kUnary, "The inverse hyperbolic tangent.", kAtanh);
   ops.alias("arctanh", "atanh");
-  ops.def("sigmoid", sigmoid, "input", of_result, "1 / (1 + e^-input).");
+  ops.def("sigmoid", sigmoid, "input", of_result, "1 / (1 + e^-input).", kSigmoid);
   ops.alias("special.expit", "sigmoid");
-  ops.def("sinc", sinc, "input", kUnary, "sin(pi input) / (pi input), and 1 at 0.");
+  ops.def("sinc", sinc, "input", kUnary, "sin(pi input) / (pi input), and 1 at 0.", kSinc);
   ops.alias("special.sinc", "sinc");
   ops.def("deg2rad", deg2rad, "input", kUnary | kKeepsInput, "Degrees to radians.");
   ops.def("rad2deg", rad2deg, "input", kUnary | kKeepsInput, "Radians to degrees.");

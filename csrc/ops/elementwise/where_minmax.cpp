@@ -19,12 +19,17 @@ struct WhereBackward : Node {
   }
   FIELDS(condition)
 };
+static constexpr Kernel kWhere{
+    .op = Pointwise::Where,
+    .operands = 3,
+    .gradient = [](Writer& w) { return w.operand == 1 ? w.only_where(w.a, w.dy) : w.except_where(w.a, w.dy); },
+    .wrt = 0b110};
 Tensor where(const Tensor& condition, const Value& a, const Value& b) {
   CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::UInt8, Runtime,
         "where expected condition to be a boolean tensor, but got a tensor with dtype ",
         info(condition.dtype()).legacy);
   Value operands[] = {condition, a, b};
-  Tensor y = pointwise("where", Pointwise::Where, operands, 3);
+  Tensor y = pointwise("where", kWhere.op, operands, 3, options_of(kWhere));
   return record<WhereBackward>(y, {condition, a, b}, [&](auto& n) { n.condition = save(condition); });
 }
 // where(condition): the coordinates at which it holds, one tensor for each dimension
@@ -53,18 +58,27 @@ struct MaximumBackward : ExtremeBackward<true> {
 struct MinimumBackward : ExtremeBackward<false> {
   static constexpr const char* kName = "MinimumBackward0";
 };
+// In terms of a program: dy where the operand is not on the other side, half of it where both are equal.
+static int extreme_gradient(Writer& w, const char* first_loses, const char* second_loses) {
+  const int shared = w.put("where", w.put("eq", w.a, w.b), w.times(0.5, w.dy), w.dy);
+  return w.except_where(w.put(w.operand == 0 ? first_loses : second_loses, w.a, w.b), shared);
+}
 static void no_complex(const char* name, const Value& a, const Value& b) {
   bool complex = (a.is_tensor() ? a.tensor.is_complex() : a.number.is_complex()) ||
                  (b.is_tensor() ? b.tensor.is_complex() : b.number.is_complex());
   CHECK(!complex, Runtime, name, " not implemented for complex tensors.");
 }
+static constexpr Kernel kMaximum{
+    .op = Pointwise::Maximum, .operands = 2, .gradient = [](Writer& w) { return extreme_gradient(w, "lt", "gt"); }};
 Tensor maximum(const Value& a, const Value& b) {
   no_complex("maximum", a, b);
-  return from_pair<MaximumBackward>(binary("maximum", Pointwise::Maximum, a, b), a, b);
+  return from_pair<MaximumBackward>(binary("maximum", kMaximum, a, b), a, b);
 }
+static constexpr Kernel kMinimum{
+    .op = Pointwise::Minimum, .operands = 2, .gradient = [](Writer& w) { return extreme_gradient(w, "gt", "lt"); }};
 Tensor minimum(const Value& a, const Value& b) {
   no_complex("minimum", a, b);
-  return from_pair<MinimumBackward>(binary("minimum", Pointwise::Minimum, a, b), a, b);
+  return from_pair<MinimumBackward>(binary("minimum", kMinimum, a, b), a, b);
 }
 static Tensor maximum_op(const Tensor& a, const Tensor& b) { return maximum(a, b); }
 static Tensor minimum_op(const Tensor& a, const Tensor& b) { return minimum(a, b); }
@@ -83,11 +97,13 @@ struct FmaxBackward : FextremeBackward<true> {
 struct FminBackward : FextremeBackward<false> {
   static constexpr const char* kName = "FminBackward0";
 };
+static constexpr Kernel kFmax{.op = Pointwise::Fmax, .operands = 2};
 static Tensor fmax(const Tensor& a, const Tensor& b) {
-  return from_pair<FmaxBackward>(binary("fmax", Pointwise::Fmax, a, b), a, b);
+  return from_pair<FmaxBackward>(binary("fmax", kFmax, a, b), a, b);
 }
+static constexpr Kernel kFmin{.op = Pointwise::Fmin, .operands = 2};
 static Tensor fmin(const Tensor& a, const Tensor& b) {
-  return from_pair<FminBackward>(binary("fmin", Pointwise::Fmin, a, b), a, b);
+  return from_pair<FminBackward>(binary("fmin", kFmin, a, b), a, b);
 }
 
 // clamp: y = min(max(x, low), high)        dx = dy inside the bounds, ends included
@@ -104,6 +120,13 @@ struct ClampBackward : Node {
   }
   FIELDS(self)
 };
+// The bounds are numbers.
+static constexpr Kernel kClamp{
+    .op = Pointwise::Clamp,
+    .operands = 3,
+    .gradient =
+        [](Writer& w) { return w.only_where(w.put("ge", w.a, w.b), w.only_where(w.put("le", w.a, w.c), w.dy)); },
+    .wrt = 0b001};
 struct ClampContext {
   const std::optional<Scalar>&min, &max;
 };
@@ -115,14 +138,13 @@ Tensor clamp(const Tensor& x, const std::optional<Scalar>& min, const std::optio
   types.add(x);
   if (min) types.add(*min);
   if (max) types.add(*max);
-  PointwiseOptions options;
   ClampContext context{min, max};
   Tensor same = cast(x, types.get());
   auto is_nan = [](const std::optional<Scalar>& v) { return v && v->to_double() != v->to_double(); };
   if (is_nan(min) || is_nan(max)) return mul(same, Scalar(NAN));  // as torch: a bound that is no number leaves none
   Value operands[] = {same};
   Tensor y = pointwise(
-      "clamp", Pointwise::Clamp, operands, 1, options,
+      "clamp", kClamp.op, operands, 1, options_of(kClamp),
       [](LoopParams& p, DType d, const void* c) {
         auto& bounds = *static_cast<const ClampContext*>(c);
         // A bound that is not given is one that nothing passes.
@@ -207,34 +229,35 @@ static double largest(DType t) {
          : t == DType::BFloat16 ? 3.3895313892515355e38
                                 : 3.4028234663852886e38;
 }
+static constexpr Kernel kNanToNum{.op = Pointwise::NanToNum, .cost = 2};
 static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, const std::optional<double>& posinf,
                          const std::optional<double>& neginf) {
   if (x.is_complex())
     return complex(nan_to_num(real(x), nan, posinf, neginf), nan_to_num(imag(x), nan, posinf, neginf));
   double top = largest(x.dtype());
-  PointwiseOptions options = with_numbers(Rule::Same, nan.value_or(0), posinf.value_or(top), neginf.value_or(-top));
-  return from_self<NanToNumBackward>(unary("nan_to_num", Pointwise::NanToNum, x, options), x);
+  PointwiseOptions options = with_numbers(kNanToNum, nan.value_or(0), posinf.value_or(top), neginf.value_or(-top));
+  return from_self<NanToNumBackward>(unary("nan_to_num", kNanToNum.op, x, options), x);
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("where", where, "condition, input, other", kExactOut | kAnyType,
-          "input where the condition holds, other elsewhere.");
+  ops.def("where", where, "condition, input, other", kExactOut | kAnyType | kOwnType,
+          "input where the condition holds, other elsewhere.", kWhere);
   ops.def("where", where_indices, "condition", kNoOut | kAnyType);
-  ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction);
-  ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.");
-  ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.");
-  ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.");
-  ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.");
+  ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction | kElementwise | kOwnType);
+  ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.", kMaximum);
+  ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.", kMinimum);
+  ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.", kFmax);
+  ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.", kFmin);
   // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.
   ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
-  ops.def("clamp", clamp, "input, min=None, max=None", kUnary | kExactOut);
+  ops.def("clamp", clamp, "input, min=None, max=None", kUnary | kExactOut, "", kClamp);
   ops.alias("clip", "clamp");
   ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, "The input, or min where it is smaller.");
   ops.def("clamp_min", clamp_min, "input, min", kUnary | kExactOut);
   ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
   ops.def("clamp_max", clamp_max, "input, max", kUnary | kExactOut);
   ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut,
-          "NaN and infinities replaced by numbers.");
+          "NaN and infinities replaced by numbers.", kNanToNum);
 });
 
 }  // namespace rl::ops

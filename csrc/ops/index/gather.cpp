@@ -4,7 +4,7 @@
 #include "ops/copy/cast.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -215,7 +215,7 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
+  const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
   ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApart | kExactOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
   ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kApart,

@@ -4,7 +4,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -219,7 +219,7 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
+  const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
   ops.def("index_select", index_select, "input, dim, index", kMethod | kApart | kExactOut | kAnyType,
           "The slices of a dimension at the given indices, copied.");
   ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kApart,

@@ -4,7 +4,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -433,7 +433,7 @@ static Tensor index_put_op(const Tensor& input, const Object& indices, const Ten
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
+  const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
   ops.def("_index", index_op, "input, indices", 0 | kAnyType,
           "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False",

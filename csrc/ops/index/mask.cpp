@@ -5,7 +5,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/overlap.h"
 
 namespace rl::ops {
@@ -195,8 +195,9 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
-  ops.def("masked_fill", masked_fill, "input, mask, value", writes | kOverlapOk | kNoOut | kAnyType,
+  const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
+  ops.def("masked_fill", masked_fill, "input, mask, value",
+          writes | kOverlapOk | kNoOut | kAnyType | kElementwise | kOwnType,
           "The tensor with a number written where mask is true.");
   ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut | kAnyType,
           "The elements where mask is true, in order.");

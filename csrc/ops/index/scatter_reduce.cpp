@@ -5,7 +5,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 
@@ -231,7 +231,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 }  // namespace
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise;
+  const uint32_t writes = kMethod | kInplace | kDirect;
   ops.def("scatter_reduce", scatter_reduce, "input, dim, index, src, reduce, *, include_self=True",
           writes | kExactOut | kApart,
           "The tensor joined at `index` with the values of src by 'sum', 'prod', 'mean', 'amax' or 'amin'.");

@@ -4,7 +4,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/mm.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/linalg/mm.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

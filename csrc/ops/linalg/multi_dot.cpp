@@ -4,8 +4,8 @@
 
 #include "ops/linalg/matmul.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/shape/view.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

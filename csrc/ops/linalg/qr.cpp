@@ -6,7 +6,7 @@
 #include "ops/linalg/linalg.h"
 #include "ops/linalg/matmul.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "ops/elementwise/scalar_cast.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

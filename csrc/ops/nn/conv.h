@@ -1,6 +1,6 @@
 // Convolutions. See conv.cpp.
 #pragma once
-#include "python/arguments.h"
+#include "schema/arguments.h"
 
 namespace rl::ops {
 

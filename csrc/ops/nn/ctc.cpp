@@ -1,7 +1,7 @@
 #include "backend/backend.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -4,7 +4,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
 #include "ops/random/random.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {
@@ -162,19 +162,21 @@ template <Dropout f> static Tensor in_place(const Tensor& input, double p, bool 
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kNoOut | kRandom;
-  ops.def("dropout", dropout, "input, p, train", flags,
+  ops.def("dropout", dropout, "input, p, train", flags | kElementwise,
           "While training, zeroes elements with probability p and divides the others by 1 - p.");
-  ops.def("dropout_", in_place<dropout>, "input, p, train", flags, "dropout in place.");
+  ops.def("dropout_", in_place<dropout>, "input, p, train", flags | kElementwise, "dropout in place.");
   ops.def("feature_dropout", feature_dropout, "input, p, train", flags,
           "Dropout of whole channels, the second dimension.");
   ops.def("feature_dropout_", in_place<feature_dropout>, "input, p, train", flags, "feature_dropout in place.");
-  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags,
+  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags | kElementwise,
           "Dropout that keeps the mean and variance of SELU's output.");
-  ops.def("alpha_dropout_", in_place<alpha_dropout>, "input, p, train", flags, "alpha_dropout in place.");
+  ops.def("alpha_dropout_", in_place<alpha_dropout>, "input, p, train", flags | kElementwise,
+          "alpha_dropout in place.");
   ops.def("feature_alpha_dropout", feature_alpha_dropout, "input, p, train", flags, "Alpha dropout of whole channels.");
   ops.def("feature_alpha_dropout_", in_place<feature_alpha_dropout>, "input, p, train", flags,
           "feature_alpha_dropout in place.");
-  ops.def("native_dropout", native_dropout, "input, p, train", flags, "Dropout, and the mask that was drawn.");
+  ops.def("native_dropout", native_dropout, "input, p, train", flags | kElementwise,
+          "Dropout, and the mask that was drawn.");
   ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut,
           "grad_output * mask * scale.");
 });

@@ -2,7 +2,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "base/parallel.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "ops/nn/resize.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

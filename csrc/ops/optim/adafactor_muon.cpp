@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/optim/dense.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

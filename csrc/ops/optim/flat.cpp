@@ -5,7 +5,7 @@
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/optim/dense.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {

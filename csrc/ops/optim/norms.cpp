@@ -5,7 +5,7 @@
 #include "autograd/apart.h"
 #include "backend/backend.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
 #include "ops/random/random.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {
@@ -258,7 +258,7 @@ static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replace
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType,
+  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType | kElementwise,
           "Ones and zeros: one with the probability that input holds at its place (or p for all).");
   ops.def("bernoulli", bernoulli_scalar, "input, p, *, generator=None", kMethod | kRandom | kNoOut);
   ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut, "Poisson numbers of the rates in input.");

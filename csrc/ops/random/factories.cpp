@@ -6,7 +6,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
 #include "ops/random/random.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/default_device.h"
 
 namespace rl::ops {
@@ -197,9 +197,11 @@ static const Register registered([](Ops& ops) {
   ops.def("randint", randint, "low, high, size, *, generator=None, " MAKE, factory);
   ops.def("randperm", randperm, "n, *, generator=None, " MAKE, factory,
           "The integers from 0 to n - 1 in random order.");
-  ops.def("rand_like", rand_like, "input, *, " MAKE_LIKE, factory, "Like rand, with the shape and type of input.");
-  ops.def("randn_like", randn_like, "input, *, " MAKE_LIKE, factory, "Like randn, with the shape and type of input.");
-  ops.def("randint_like", randint_like_below, "input, high, *, " MAKE_LIKE, factory,
+  ops.def("rand_like", rand_like, "input, *, " MAKE_LIKE, factory | kElementwise,
+          "Like rand, with the shape and type of input.");
+  ops.def("randn_like", randn_like, "input, *, " MAKE_LIKE, factory | kElementwise,
+          "Like randn, with the shape and type of input.");
+  ops.def("randint_like", randint_like_below, "input, high, *, " MAKE_LIKE, factory | kElementwise,
           "Like randint, with the shape and type of input.");
   ops.def("randint_like", randint_like, "input, low, high, *, " MAKE_LIKE, factory);
   ops.def(

@@ -7,7 +7,7 @@
 #include "base/interrupt.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 namespace {
@@ -290,7 +290,7 @@ static Tensor random_(const Tensor& self, Generator* generator) {
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t in_place = kMethod | kNoFunction | kNoOut | kRandom;
+  const uint32_t in_place = kMethod | kNoFunction | kNoOut | kRandom | kElementwise;
   ops.def("uniform_", uniform_, "input, from=0.0, to=1.0, *, generator=None", in_place,
           "Fills the tensor with numbers drawn uniformly from [from, to).");
   ops.def("normal_", normal_, "input, mean=0.0, std=1.0, *, generator=None", in_place,

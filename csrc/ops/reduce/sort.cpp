@@ -4,9 +4,9 @@
 #include "ops/index/gather.h"
 #include "ops/ops.h"
 #include "ops/reduce/reduce.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
 #include "ops/warn_once.h"
+#include "schema/registry.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {

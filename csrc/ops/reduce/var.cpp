@@ -6,8 +6,8 @@
 #include "ops/index/gather.h"
 #include "ops/ops.h"
 #include "ops/reduce/reduce.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

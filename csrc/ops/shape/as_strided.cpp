@@ -6,8 +6,8 @@
 #include "backend/backend.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/shape/view.h"
+#include "schema/registry.h"
 
 namespace rl {
 

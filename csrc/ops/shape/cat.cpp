@@ -3,8 +3,8 @@
 #include "ops/copy/cast.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
+#include "schema/registry.h"
 #include "tensor/promote.h"
 
 namespace rl::ops {

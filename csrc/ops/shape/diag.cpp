@@ -4,8 +4,8 @@
 #include "ops/index/gather.h"
 #include "ops/ops.h"
 #include "ops/reduce/reduce.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
+#include "schema/registry.h"
 #include "tensor/overlap.h"
 
 namespace rl::ops {
@@ -160,7 +160,7 @@ static Tensor trace(const Tensor& input) {
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t writes = kMethod | kInplace | kElementwise | kKeepsInput;
+  const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
   ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView,
           "A view of a diagonal of two dimensions, as the last dimension.");
   ops.def("linalg.diagonal", diagonal_op, "input, *, offset=0, dim1=-2, dim2=-1", kView,

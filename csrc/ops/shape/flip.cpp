@@ -6,8 +6,8 @@
 #include "ops/elementwise/lazy_view.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -3,7 +3,7 @@
 
 #include "backend/backend.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -1,7 +1,7 @@
 // Channels of a picture as its pixels, and back.
 
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -3,8 +3,8 @@
 #include "ops/copy/cast.h"
 #include "ops/index/gather.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "ops/shape/shape.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

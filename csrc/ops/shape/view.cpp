@@ -7,7 +7,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 #include "tensor/cut.h"
 
 namespace rl::ops {
@@ -241,8 +241,9 @@ static const Register registered([](Ops& ops) {
   ops.def("squeeze", squeeze_dims, "input, dim...", kMethod | kView);
   ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
   ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
-  ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable, "The same memory outside the graph.");
-  ops.def("alias", alias_op, "input", kView, "The same memory, with the identity as its history.");
+  ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable | kBatchable,
+          "The same memory outside the graph.");
+  ops.def("alias", alias_op, "input", kView | kBatchable, "The same memory, with the identity as its history.");
 });
 
 }  // namespace rl::ops

@@ -1,7 +1,7 @@
 // Views in place: the tensor itself gets the geometry of its view. Memory stays, so nothing is copied.
 #include "autograd/meta.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -14,7 +14,7 @@ from .. import ops as _ops
 Tensor = _C.Tensor
 _set_modes, _set_grad = _C.ops["_set_dispatch_modes"], _C.ops["_set_grad_enabled"]
 _disabled = _C._disabled_torch_dispatch_impl
-FACTORY, RANDOM = 512, 256  # csrc/ops/registry.h
+FACTORY, RANDOM = _C.OpFlags.FACTORY, _C.OpFlags.RANDOM
 # What looks at a tensor without reading or computing its values.
 _PLAIN = {
     "_backward_run", "_edge_in_run", "_edge_tensor", "_fail_on_backward", "_gradient_edge", "_new_wrapper",

@@ -372,9 +372,7 @@ def _by_constants(name, func, args, kwargs):
         options = {k: v for k, v in kwargs.items() if k not in ("device", "pin_memory")}
         with _disable_current_modes(), rl.no_grad():
             result = func.run(*_mapped((args, options), lambda t: t.constant))
-    if isinstance(result, Tensor) and (
-        result.numel() > 1 or func._flags & 256
-    ):  # csrc/ops/registry.h: random
+    if isinstance(result, Tensor) and (result.numel() > 1 or func._flags & _C.OpFlags.RANDOM):
         result = None
     return result if isinstance(result, Tensor | int | float | bool | complex) else None
 

@@ -16,7 +16,8 @@ from .._vmap import (
 )
 from ..utils._pytree import tree_flatten, tree_unflatten
 
-Tensor = _C.Tensor
+Tensor, OpFlags = _C.Tensor, _C.OpFlags
+_WRITES = OpFlags.ELEMENTWISE | OpFlags.DIRECT  # element by element, in place too
 RULES: dict = {}
 _names: dict = {}  # callable -> its name in the table of ops
 
@@ -56,7 +57,7 @@ class _Plan:
         self.random = bool(flags & RANDOM) or name in _RANDOM_TOO
         self.rule = RULES.get(name)
         self.in_place = self.rule is None and name.endswith("_") and not name.endswith("__")
-        if self.rule is None and flags & 32 and name not in NOT_POINTWISE:
+        if self.rule is None and flags & (OpFlags.ELEMENTWISE | OpFlags.BATCHABLE):
             self.rule = pointwise
         self.composed = getattr(func, "__wrapped__", None)  # of other functions
 
@@ -202,15 +203,12 @@ def pointwise(func, args, kwargs, level):
     rank = max(t.dim() for t in _tensors(args, kwargs))
     new = [_aligned(a, rank, level) if isinstance(a, Tensor) else a for a in args]
     named = {k: _aligned(a, rank, level) if isinstance(a, Tensor) else a for k, a in kwargs.items()}
-    if len({t.dtype for t in _tensors(args, kwargs)}) > 1 and _name(func) not in OWN_TYPES:
+    if (
+        len({t.dtype for t in _tensors(args, kwargs)}) > 1
+        and not getattr(func, "_flags", 0) & OpFlags.OWN_TYPE
+    ):
         new, named = _promoted(args, kwargs, new, named)
     return _wrapped(func(*new, **named), level)
-
-
-# Pointwise functions whose result's type is not that of all arguments together.
-OWN_TYPES = frozenset(
-    ["where", "_where_method", "masked_fill", "to", "type_as", "_cast", "fill", "ldexp", "copy"]
-)
 
 
 def _promoted(args, kwargs, new, named):
@@ -268,9 +266,7 @@ def _in_place(func, name, args, kwargs, level):
         value = rest[0]._value
         target._value.copy_(value.reshape(-1, *(1,) * target.dim()))
         return target
-    simple = base in ("zero", "fill", "copy") or (
-        op is not None and op._flags & 32 and base not in NOT_POINTWISE
-    )
+    simple = base == "copy" or (op is not None and op._flags & _WRITES == _WRITES)
     if simple and all(t.dim() <= target.dim() for t in _tensors(rest, kwargs)):
         new = [_aligned(a, target.dim(), level) if isinstance(a, Tensor) else a for a in rest]
         func(target._value, *new, **kwargs)
@@ -305,26 +301,6 @@ def _turn(func, target, rest, kwargs):
     finally:
         _switch(before)
     return target
-
-
-# Elementwise by their flag (they write straight into a target), but not element by element.
-NOT_POINTWISE = frozenset(
-    [
-        "index_add",
-        "index_copy",
-        "index_fill",
-        "index_put",
-        "index_reduce",
-        "masked_scatter",
-        "put",
-        "scatter",
-        "scatter_add",
-        "scatter_reduce",
-        "tril",
-        "triu",
-        "polygamma",
-    ]
-)
 
 
 def _given(names, args, kwargs):

@@ -1,86 +1,10 @@
-"""Rules of ops that go element by element."""
+"""Rules of ops that go element by element, but not always: those that always do say so by their flag."""
 
 import rushlight as rl
 
 from .._C import Tensor
-from .._tensor import CASTS
 from .._vmap import batched_at, wrap
 from ._apply import _given, own_sizes, pointwise, rule
-
-# unary ops and those whose arguments are pairs of elements, beyond the ones that say so by their flag
-rule(
-    *[
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "logaddexp",
-        "logaddexp2",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "isposinf",
-        "isneginf",
-        "isreal",
-        "isclose",
-        "signbit",
-        "float_power",
-        "ldexp",
-        "rsub",
-        "angle",
-        "real",
-        "imag",
-        "conj",
-        "positive",
-        "threshold",
-        "prelu",
-        "complex",
-        "polar",
-        "detach",
-        "alias",
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "_cast",
-        *CASTS,
-        "cpu",
-        "resolve_conj",
-        "resolve_neg",
-        "frexp",
-        "fill",
-        "hardshrink",
-        "selu",
-        "celu",
-        "_where_method",
-        "mvlgamma",
-        "view_as_real",
-    ],
-    *(
-        "nn.functional." + n
-        for n in [
-            "celu",
-            "elu",
-            "gelu",
-            "hardshrink",
-            "hardsigmoid",
-            "hardswish",
-            "hardtanh",
-            "leaky_relu",
-            "logsigmoid",
-            "mish",
-            "relu",
-            "relu6",
-            "selu",
-            "silu",
-            "softplus",
-            "softshrink",
-            "softsign",
-            "tanhshrink",
-            "threshold",
-        ]
-    ),
-)(pointwise)
 
 
 @rule("to", "type_as")

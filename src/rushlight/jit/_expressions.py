@@ -5,17 +5,20 @@ import functools
 import types
 
 import rushlight as rl
-from rushlight._C import _Fused
+from rushlight._C import OpMethod, Tensor, _Fused, ops
 
-_UNARY = [
-    "abs", "cos", "erf", "exp", "expm1", "gelu", "log", "log1p", "neg", "reciprocal", "relu", "rsqrt", "sigmoid",
-    "silu", "sin", "sqrt", "square", "tanh",
-]  # fmt: skip
-_BINARY = ["add", "sub", "mul", "div", "maximum", "minimum"]
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
 _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
-METHODS = {name: name for name in [*_UNARY, *_BINARY, "pow", "clamp"] if name not in ("gelu", "silu")}
+
+
+def _fusable(op):
+    """Whether a program can hold a call of it: one elementwise kernel with a derivative in such terms."""
+    return op.traits.fusable and op.traits.result != "bool" and not op._op_name.endswith("_")
+
+
+METHODS = {n: op._op_name for n, op in vars(Tensor).items() if isinstance(op, OpMethod) and _fusable(op)}
+_OPERANDS = {op._op_name: op.traits.operands for op in ops.values() if _fusable(op)}
 _MOST_TERMS, _MOST_LEAVES = 200, 32  # of a program
 # Methods by which a tensor is asked for something.
 _ASKING = {
@@ -28,22 +31,9 @@ _ASKING = {
 @functools.cache
 def _functions():
     """The ops by the functions that people call them by."""
-    functional = rl.nn.functional
-    names = {name: name for name in METHODS} | {
-        "where": "where",
-        "absolute": "abs",
-        "negative": "neg",
-        "multiply": "mul",
-        "subtract": "sub",
-        "divide": "div",
-        "true_divide": "div",
-        "clip": "clamp",
-        "max": "maximum",
-        "min": "minimum",
-    }
-    table = {id(getattr(rl, name)): op for name, op in names.items()}
-    table |= {id(getattr(functional, name)): name for name in ("relu", "sigmoid", "tanh", "gelu", "silu")}
-    return table
+    table = {id(op): op._op_name for op in ops.values() if _fusable(op)}
+    # Of two tensors they are what another op is.
+    return table | {id(rl.true_divide): "div", id(rl.max): "maximum", id(rl.min): "minimum"}
 
 
 class NotPointwise(Exception):
@@ -235,8 +225,7 @@ class Group:
             args = [*args, bounds["min"], bounds["max"]]
         elif node.keywords:
             return None
-        wanted = 1 if name in _UNARY else 2 if name in _BINARY or name == "pow" else 3
-        if len(args) != wanted:
+        if len(args) != _OPERANDS[name]:
             return None
         if name == "pow":
             exponent = _number(args[1])

@@ -1,39 +1,18 @@
 """What a nested tensor does with a call: the rule of its layout for that op, or a refusal by name."""
 
 import rushlight as rl
-from rushlight._C import Tensor
+from rushlight._C import OpFlags, Tensor
 from rushlight.nested import _backward
 from rushlight.nested._tensor import Nested, NestedTensor, StridedNested
 
-_ELEMENTWISE = 32  # csrc/ops/registry.h: kElementwise
 # What looks at a type, and nothing else.
 _METADATA_NAMES = (
     "is_complex is_floating_point is_signed element_size get_device is_inference is_conj is_neg result_type "
     "can_cast promote_types _type_name dim ndimension is_distributed"
 )
 _METADATA = frozenset(_METADATA_NAMES.split())
-# Elementwise, though not registered as one loop.
-_TOO_NAMES = (
-    "_where_method relu relu6 silu gelu elu selu celu leaky_relu hardtanh hardswish hardsigmoid mish softplus softsign "
-    "logsigmoid threshold sigmoid tanh tanhshrink hardshrink softshrink where clamp clamp_min clamp_max clip "
-    "isnan isinf isposinf isneginf isfinite isreal nan_to_num dropout alpha_dropout bernoulli masked_fill lerp "
-    "addcmul addcdiv float_power isclose rsub square logit real imag conj conj_physical resolve_conj "
-    "resolve_neg angle polar complex native_dropout log_sigmoid rrelu positive fix sgn sign pow true_divide "
-    "div divide floor_divide remainder fmod sinc xlogy logical_and logical_or logical_xor logical_not "
-    "bitwise_and bitwise_or bitwise_xor bitwise_not deg2rad rad2deg maximum minimum fmax fmin hypot atan2 "
-    "copysign heaviside nextafter ldexp frexp ge gt le lt eq ne add sub mul bernoulli_ uniform_ normal_ "
-    "exponential_ geometric_ random_ cauchy_ log_normal_ fill_ zero_ neg abs zeros_like ones_like empty_like "
-    "full_like rand_like randn_like randint_like bool byte char double float half int long short bfloat16 "
-    "cfloat cdouble chalf sigmoid_ dropout_ threshold_backward "
-    "gelu_backward silu_backward"
-)
-_TOO = frozenset(_TOO_NAMES.split())
-# In place like one of those, but with a place for each element that a nested tensor has not.
-_NOT_NAMES = (
-    "copy cumsum cumprod tril triu index_add index_copy index_fill index_put index_reduce masked_scatter put scatter "
-    "scatter_add scatter_reduce"
-)
-_NOT = frozenset(_NOT_NAMES.split())
+# Elementwise, though composed in Python.
+_TOO = frozenset(("rrelu", "threshold_backward", "gelu_backward", "silu_backward"))
 
 
 _VIEWS_NAMES = (
@@ -63,11 +42,9 @@ def name_of(func):
 
 
 def is_pointwise(func, name):
-    if name.removesuffix("_") in _NOT:
-        return False
-    if getattr(func, "_flags", None) and func._flags & _ELEMENTWISE:
+    if getattr(func, "_flags", 0) & OpFlags.ELEMENTWISE:
         return True
-    return name in _TOO or name.rstrip("_") in _TOO or (name.startswith("__r") and name.endswith("_op__"))
+    return name.removesuffix("_") in _TOO or (name.startswith("__r") and name.endswith("_op__"))
 
 
 def tensors_in(values):

@@ -36,11 +36,13 @@ def _same_places(a, b):
     return a._steps == b._steps and a._starts == b._starts
 
 
-_BINARY_NAMES = (
-    "add sub mul div divide true_divide eq ne ge gt le lt rsub maximum minimum pow remainder fmod floor_divide "
-    "where logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor masked_fill fill zero"
-)
-_BINARY = frozenset(_BINARY_NAMES.split())
+# They take a second operand, though they are not one kernel of two.
+_BINARY_TOO = frozenset(("true_divide", "rsub", "where", "masked_fill", "fill", "zero"))
+
+
+def _is_binary(func, base):
+    traits = getattr(func, "traits", None)
+    return (traits is not None and traits.operands == 2) or base in _BINARY_TOO
 
 
 def _is_number(value):
@@ -90,7 +92,7 @@ def pointwise(func, name, args, kwargs):
                 _on(func, args, kwargs, iter(group))
             return args[0]
         return _by_parts(func, args, kwargs, {})
-    if len(nested) == 1 and base not in _BINARY and not base.startswith("__r") and base != "dropout":
+    if len(nested) == 1 and not _is_binary(func, base) and not base.startswith("__r") and base != "dropout":
         _need_contiguous(first)
     result = _on(func, args, kwargs, iter([a._held for a in nested]))
     if in_place:

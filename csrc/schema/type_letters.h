@@ -1,7 +1,7 @@
 // The types of the parameters and results of an op as text, a letter each, for the stubs that type checkers read:
 // tools/stubs/ops.py says what the letters mean. Some bytes a function, no table of pointers.
 #pragma once
-#include "python/arguments.h"
+#include "schema/arguments.h"
 
 namespace rl {
 

@@ -1,12 +1,8 @@
-#include "python/arguments.h"
+#include "schema/arguments.h"
 
 #include <cstring>
 
-#include "autograd/grad_mode.h"
 #include "base/float8.h"
-#include "ops/elementwise/lazy_view.h"
-#include "python/bridge.h"
-#include "python/errors.h"
 
 namespace rl {
 
@@ -29,6 +25,12 @@ struct Held {
 };
 
 }  // namespace
+
+bool is_ndarray(PyObject* o) {
+  for (PyTypeObject* kind = Py_TYPE(o); kind; kind = kind->tp_base)
+    if (std::strcmp(kind->tp_name, "numpy.ndarray") == 0) return true;
+  return false;
+}
 
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
@@ -201,15 +203,31 @@ PyObject* to_python(Tensors&& list) {
   return t;
 }
 
+// The value that an element stands for: of conjugate and negative views not the one in memory.
+template <class T> static Scalar element(T v, bool conj, bool neg) {
+  if constexpr (__is_same(T, bool)) {
+    return Scalar(static_cast<bool>(reinterpret_cast<uint8_t&>(v)));
+  } else if constexpr (is_complex_v<T> || __is_same(T, complex32)) {
+    std::complex<double> z;
+    if constexpr (__is_same(T, complex32)) z = std::complex<double>(std::complex<float>(v));
+    else z = std::complex<double>(v);
+    if (conj) z = std::conj(z);
+    return Scalar(neg ? -z : z);
+  } else if constexpr (is_floating_v<T>) {
+    const double x = static_cast<double>(static_cast<compute_t<T>>(v));
+    return Scalar(neg ? -x : x);
+  } else {
+    if (neg) v = static_cast<T>(uint64_t{0} - static_cast<uint64_t>(v));
+    if constexpr (__is_same(T, uint64_t)) return Scalar::from_unsigned(v);
+    else return Scalar(static_cast<int64_t>(v));
+  }
+}
+
 Scalar item(const Tensor& t) {
   CHECK(t.numel() == 1, Runtime, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar",
         "\n  its shape is ", to_text(t.sizes()),
         ": pick one element, t[i], or reduce, t.sum() or t.mean(); t.tolist() gives all");
   CHECK(t.has_values(), Runtime, "Tensor.item() cannot be called on meta tensors");
-  if (t->lazy()) {
-    NoGrad raw;
-    return item(ops::resolved(t));
-  }
   if (is_float8(t.dtype())) {
     uint8_t code;
     read_element(t, &code);
@@ -218,15 +236,9 @@ Scalar item(const Tensor& t) {
   if (!has_cpp_type(t.dtype())) fail_without_kernel(t.dtype(), "_local_scalar_dense_cpu");
   Scalar result(0);
   visit_dtype(t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T v;
-    read_element(t, &v);
-    if constexpr (__is_same(T, bool)) result = Scalar(static_cast<bool>(reinterpret_cast<uint8_t&>(v)));
-    else if constexpr (is_complex_v<T>) result = Scalar(std::complex<double>(v));
-    else if constexpr (__is_same(T, complex32)) result = Scalar(std::complex<double>(std::complex<float>(v)));
-    else if constexpr (is_floating_v<T>) result = Scalar(static_cast<double>(static_cast<compute_t<T>>(v)));
-    else if constexpr (__is_same(T, uint64_t)) result = Scalar::from_unsigned(v);
-    else result = Scalar(static_cast<int64_t>(v));
+    typename decltype(tag)::type value;
+    read_element(t, &value);
+    result = element(value, t->conj, t->neg);
   });
   return result;
 }

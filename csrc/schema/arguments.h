@@ -44,6 +44,7 @@ bool layout_from(PyObject* o, Layout* out);
 PyObject* size_object(IntSpan sizes);      // new torch.Size
 PyObject* scalar_object(const Scalar& s);  // new Python number
 bool is_number(PyObject* o);               // Python or NumPy number, bool included
+bool is_ndarray(PyObject* o);              // an array of NumPy's, or of a class derived from it (np.memmap)
 bool is_integer(PyObject* o);              // int or NumPy integer or integral 0-dim tensor; not bool
 Scalar scalar_from(PyObject* o);           // number or 0-dim tensor
 int64_t integer_from(PyObject* o);

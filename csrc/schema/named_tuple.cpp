@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "python/op_def.h"
+#include "schema/op_def.h"
 
 namespace rl::detail {
 

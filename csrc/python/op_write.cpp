@@ -4,8 +4,8 @@
 
 #include "autograd/meta.h"
 #include "ops/ops.h"
-#include "ops/registry.h"
 #include "python/op_object.h"
+#include "schema/registry.h"
 
 namespace rl::ops {
 

@@ -2,9 +2,11 @@
 // (op_call) and the Python object (op_object).
 #pragma once
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "ops/registry.h"
+#include "schema/registry.h"
 
 namespace rl {
 
@@ -29,7 +31,12 @@ struct OpDef {
   std::string name, doc;
   std::vector<Overload> overloads;
   uint32_t flags = 0;
+  const Kernel* kernel = nullptr;  // that one of its overloads is
 };
+
+// Every op by its name, and other names with the op each stands for.
+std::unordered_map<std::string, OpDef*>& op_table();
+std::vector<std::pair<std::string, std::string>>& op_aliases();
 
 enum class Form : uint8_t { Function, Method, Inplace };
 
