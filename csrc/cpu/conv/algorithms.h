@@ -1,4 +1,5 @@
-// What the convolution files share: windows as columns, and products of one tile.
+// The convolution algorithms for every instruction set (those for AVX-512 are in avx512.h), and what they share: im2col
+// and its adjoint, and the GEMM of one tile. The table of all of them is table.cpp.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -19,8 +20,23 @@ template <class T> void conv_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_
   if (m == 0 || n == 0) return;
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
     if (rl::cpu::gemm_available())
-      return rl::cpu::gemm(rl::cpu::Gemm<T>{m, n, k, a, ta ? 1 : lda, ta ? lda : 1, b, tb ? 1 : ldb, tb ? ldb : 1, c,
-                                            ldc, 1, T(1), beta, beta == T(0) ? nullptr : c, ldc, 1});
+      return rl::cpu::gemm(rl::cpu::Gemm<T>{.m = m,
+                                            .n = n,
+                                            .k = k,
+                                            .a = a,
+                                            .ars = ta ? 1 : lda,
+                                            .acs = ta ? lda : 1,
+                                            .b = b,
+                                            .brs = tb ? 1 : ldb,
+                                            .bcs = tb ? ldb : 1,
+                                            .c = c,
+                                            .crs = ldc,
+                                            .ccs = 1,
+                                            .alpha = T(1),
+                                            .beta = beta,
+                                            .d = beta == T(0) ? nullptr : c,
+                                            .drs = ldc,
+                                            .dcs = 1});
   auto i = [](int64_t v) { return static_cast<int>(v); };
   if constexpr (blas::has<T>) blas::gemm(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
   else int_gemm<T>(ta, tb, i(m), i(n), i(k), T(1), a, i(lda), b, i(ldb), beta, c, i(ldc));
@@ -53,7 +69,7 @@ inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, 
 
 // columns (channels * taps, p1 - p0): what each tap sees at the output places [p0, p1) of one image.
 template <class T>
-void to_columns(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
+void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -81,7 +97,7 @@ void to_columns(const ConvShape& s, const T* x, int64_t channels, int64_t p0, in
 
 // The adjoint: adds columns to the image.
 template <class T>
-void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
+void col2im(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -101,37 +117,65 @@ void add_columns(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t
           });
 }
 
-// Winograd's F(4x4, 3x3) for float (winograd.cpp). `flipped` takes w as (C, O, 3, 3) turned by 180 degrees: the
-// gradient by the input as a convolution of dy. False, with nothing written, if a value is so large (or no number) that
-// it would show in its neighbours.
-bool winograd_serves(const ConvShape& s);
+// Each algorithm has X_applicable: whether its functions are right for a shape, whatever they cost; and, where its
+// speed depends on the shape, X_profitable: whether it is then the fastest of those from its row of the table on. The
+// functions are forward (y, x, w, bias), dgrad (dx, dy, w) for the gradient wrt the input, with a bias where it costs
+// nothing, and wgrad (dw, dy, x) for the gradient wrt the weight.
+
+// im2col and GEMM for every type and shape (im2col.cpp).
+template <class T> void im2col_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
+template <class T> void im2col_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w);
+template <class T> void im2col_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x);
+
+// im2col and GEMM for a small receptive field (im2col_tiles.cpp).
+bool im2col_tiles_applicable(const ConvShape& s);
+void im2col_tiles_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void im2col_tiles_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w);
+
+// Filters as large as the image, and 1x1 filters of NHWC images: one GEMM on the memory as it is (gemm.cpp).
+bool is_whole_image(const ConvShape& s);
+void whole_image_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void whole_image_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w);
+void whole_image_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
+bool nhwc_1x1_forward(const ConvArguments& c);
+bool nhwc_1x1_dgrad(const ConvArguments& c);
+bool nhwc_1x1_wgrad(const ConvArguments& c);
+
+// Winograd's F(4x4, 3x3) for float (winograd.cpp). `flipped` takes w as (C, O, 3, 3) rotated by 180 degrees: the
+// gradient wrt the input as a convolution of dy. False, with nothing written, if a value is so large (or not finite)
+// that it would show in its neighbours.
+bool winograd_applicable(const ConvShape& s);
+bool winograd_profitable(const ConvShape& s);
 int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
 bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
 
-// Dilated filters by the same way, see Note [Parts of a dilated picture]; false where it has to be done otherwise.
-bool dilated_serves(const ConvShape& s, ConvPass pass);
+// Dilated 3x3 filters by the same algorithm (winograd_dilated.cpp, Note [Phases of a dilation]); false as above.
+bool dilated_applicable(const ConvShape& s, ConvPass pass);
+bool dilated_profitable(const ConvShape& s, ConvPass pass);
 int64_t dilated_workspace(const ConvShape& s, ConvPass pass);
-bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
-bool dilated_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
-bool dilated_weight(const ConvShape& s, float* dw, const float* dy, const float* x);
+bool dilated(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+bool dilated_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+bool dilated_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
 
-// One filter per channel (depthwise.cpp).
-bool depthwise_serves(const ConvShape& s);
+// One input channel per group (depthwise.cpp).
+bool depthwise_applicable(const ConvShape& s);
+bool depthwise_profitable(const ConvShape& s);
 template <class T> void depthwise_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
-template <class T> void depthwise_input(const ConvShape& s, T* dx, const T* dy, const T* w);
-template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
+template <class T> void depthwise_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w);
+template <class T> void depthwise_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x);
 
-// Filters nearly as large as the picture (im2row.cpp, Note [Windows as rows]): whether their rows are longer than
-// those of the result.
-bool windows_serve(const ConvShape& s);
-template <class T> void windows_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
-template <class T> void windows_input(const ConvShape& s, T* dx, const T* dy, const T* w);
-template <class T> void windows_weight(const ConvShape& s, T* dw, const T* dy, const T* x);
+// Filters nearly as large as the image (im2row.cpp, Note [im2row]).
+bool im2row_applicable(const ConvShape& s);
+bool im2row_long_rows(const ConvShape& s);  // a row of the filter is longer than one of the result
+template <class T> void im2row_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias);
+template <class T> void im2row_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w);
+template <class T> void im2row_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x);
 
-// Convolutions of bfloat16 on pairs of them (bf16.cpp), without a copy in float.
-bool half_conv_serves(const ConvShape& s, DType dtype, ConvPass pass);
-void half_conv_forward(const ConvShape& s, bfloat16* y, const bfloat16* x, const bfloat16* w, const bfloat16* bias);
-void half_conv_input(const ConvShape& s, bfloat16* dx, const bfloat16* dy, const bfloat16* w, const bfloat16* bias);
-void half_conv_weight(const ConvShape& s, bfloat16* dw, const bfloat16* dy, const bfloat16* x);
+// bf16 where the processor multiplies pairs of them (bf16.cpp), without a copy in float.
+bool bf16_applicable(const ConvShape& s, ConvPass pass);
+bool bf16_profitable(const ConvShape& s, ConvPass pass);
+void bf16_forward(const ConvShape& s, bfloat16* y, const bfloat16* x, const bfloat16* w, const bfloat16* bias);
+void bf16_dgrad(const ConvShape& s, bfloat16* dx, const bfloat16* dy, const bfloat16* w, const bfloat16* bias);
+void bf16_wgrad(const ConvShape& s, bfloat16* dw, const bfloat16* dy, const bfloat16* x);
 
 }  // namespace rl::RL_ISA

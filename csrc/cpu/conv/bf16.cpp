@@ -182,21 +182,24 @@ void input_by_phases(const ConvShape& s, Brain* dx, const Brain* dy, const Brain
 
 }  // namespace
 
-bool half_conv_serves(const ConvShape& s, DType dtype, ConvPass pass) {
-  if (dtype != DType::BFloat16 || !rl::cpu::has_bf16() || s.groups != 1 || s.in_channels < 1) return false;
-  if (is_pointwise(s) || (pass == ConvPass::Forward && in_columns(s))) return true;
-  const int64_t seen = pass == ConvPass::Input ? s.out_channels : s.in_channels;
-  if (seen < kLeastChannels && !(s.channels_last && pass == ConvPass::Forward && seen * s.taps() >= 16)) return false;
-  if (pass == ConvPass::Forward) return true;
-  // Sums are rounded once: those of overlapping windows are a convolution again, those over pictures one product.
-  if (pass == ConvPass::Weight) return true;
+bool bf16_applicable(const ConvShape& s, ConvPass pass) {
+  if (!rl::cpu::has_bf16() || s.groups != 1 || s.in_channels < 1 || s.out_channels < 1) return false;
+  if (pass != ConvPass::Input || is_pointwise(s)) return true;
+  // Each phase of the stride must be a convolution of stride 1 again, with a padding that is not negative.
   for (int d = 0; d < 3; ++d)
     if (s.stride[d] == 1 ? s.dilation[d] * (s.kernel[d] - 1) < s.padding[d] : s.dilation[d] > 1 && s.kernel[d] > 1)
       return false;
-  return s.stride[0] * s.stride[1] * s.stride[2] <= kMostPhases && s.in_channels >= kLeastChannels;
+  return true;
+}
+bool bf16_profitable(const ConvShape& s, ConvPass pass) {
+  if (is_pointwise(s) || (pass == ConvPass::Forward && in_columns(s))) return true;
+  const int64_t read = pass == ConvPass::Input ? s.out_channels : s.in_channels;
+  if (read < kLeastChannels && !(s.channels_last && pass == ConvPass::Forward && read * s.taps() >= 16)) return false;
+  return pass != ConvPass::Input ||
+         (s.stride[0] * s.stride[1] * s.stride[2] <= kMostPhases && s.in_channels >= kLeastChannels);
 }
 
-void half_conv_forward(const ConvShape& s, Brain* y, const Brain* x, const Brain* w, const Brain* bias) {
+void bf16_forward(const ConvShape& s, Brain* y, const Brain* x, const Brain* w, const Brain* bias) {
   const int64_t c = s.in_channels, o = s.out_channels, plane = s.out_plane();
   if (!is_pointwise(s)) {
     Scratch<Brain> turned_w;
@@ -210,7 +213,7 @@ void half_conv_forward(const ConvShape& s, Brain* y, const Brain* x, const Brain
   });
 }
 
-void half_conv_input(const ConvShape& s, Brain* dx, const Brain* dy, const Brain* w, const Brain* bias) {
+void bf16_dgrad(const ConvShape& s, Brain* dx, const Brain* dy, const Brain* w, const Brain* bias) {
   const int64_t plane = s.in_plane(), c = s.in_channels, o = s.out_channels;
   if (s.stride[0] * s.stride[1] * s.stride[2] > 1) return input_by_phases(s, dx, dy, w, bias);
   if (!is_pointwise(s)) {  // a convolution of dy by the turned filters
@@ -233,7 +236,7 @@ void half_conv_input(const ConvShape& s, Brain* dx, const Brain* dy, const Brain
 }
 
 // One sum over all places of all pictures.
-void half_conv_weight(const ConvShape& s, Brain* dw, const Brain* dy, const Brain* x) {
+void bf16_wgrad(const ConvShape& s, Brain* dw, const Brain* dy, const Brain* x) {
   const int64_t places = s.batch * s.out_plane(), c = s.in_channels, o = s.out_channels, k = c * s.taps();
   const bool pointwise = is_pointwise(s);
   if (pointwise && !s.channels_last && s.batch == 1)

@@ -1,12 +1,13 @@
 // Convolutions with one input channel per group: the few products of each output are done in place.
 #include "cpu/conv/algorithms.h"
+#include "cpu/conv/tuning.h"
 
 namespace rl::RL_ISA {
 
-bool depthwise_serves(const ConvShape& s) {
-  return s.in_channels == s.groups && s.groups > 1 && s.out_channels / s.groups <= 4 && s.in[0] == 1 &&
-         s.kernel[0] == 1 && s.padding[0] == 0;
+bool depthwise_applicable(const ConvShape& s) {
+  return s.in_channels == s.groups && s.groups > 1 && s.in[0] == 1 && s.kernel[0] == 1 && s.padding[0] == 0;
 }
+bool depthwise_profitable(const ConvShape& s) { return s.out_channels / s.groups <= tuning::kDepthwiseMultiplier; }
 
 namespace {
 
@@ -54,7 +55,7 @@ template <class T> void depthwise_forward(const ConvShape& s, T* y, const T* x, 
   });
 }
 
-template <class T> void depthwise_input(const ConvShape& s, T* dx, const T* dy, const T* w) {
+template <class T> void depthwise_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w) {
   int64_t per = s.out_channels / s.groups, stride = s.stride[2];
   parallel_for(0, s.batch * s.in_channels, plane_grain(s), [&](int64_t first, int64_t last) {
     for (int64_t t = first; t < last; ++t) {
@@ -77,7 +78,7 @@ template <class T> void depthwise_input(const ConvShape& s, T* dx, const T* dy, 
   });
 }
 
-template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy, const T* x) {
+template <class T> void depthwise_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x) {
   int64_t per = s.out_channels / s.groups, stride = s.stride[2];
   int64_t grain = std::max<int64_t>(1, plane_grain(s) / std::max<int64_t>(1, s.batch));
   parallel_for(0, s.out_channels, grain, [&](int64_t first, int64_t last) {
@@ -107,8 +108,8 @@ template <class T> void depthwise_weight(const ConvShape& s, T* dw, const T* dy,
 
 #define DEPTHWISE(T)                                                                      \
   template void depthwise_forward<T>(const ConvShape&, T*, const T*, const T*, const T*); \
-  template void depthwise_input<T>(const ConvShape&, T*, const T*, const T*);             \
-  template void depthwise_weight<T>(const ConvShape&, T*, const T*, const T*);
+  template void depthwise_dgrad<T>(const ConvShape&, T*, const T*, const T*);             \
+  template void depthwise_wgrad<T>(const ConvShape&, T*, const T*, const T*);
 DEPTHWISE(float)
 DEPTHWISE(double)
 

@@ -57,17 +57,17 @@ template <int R, int NV> void plane(const ConvShape& s, const float* from, int64
 
 }  // namespace
 
-bool planes_serve(const ConvShape& s) {
+bool depthwise_rows_applicable(const ConvShape& s) {
   if (!available() || s.groups != s.in_channels || s.groups < 2 || s.in[0] != 1 || s.kernel[0] != 1 ||
       s.padding[0] != 0)
     return false;
   for (int d = 1; d < 3; ++d)
     if (s.stride[d] != 1 || s.padding[d] < 0 || s.padding[d] > 256 || s.dilation[d] * (s.kernel[d] - 1) > 512)
       return false;
-  return s.taps() > 1 && s.in_plane() < (1 << 24);
+  return s.in_plane() < (1 << 24);
 }
 
-void planes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
+void depthwise_rows(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
   const int64_t per = s.out_channels / s.groups, rows = s.in[1] + 2 * s.padding[1];
   // Registers read past the end of the last row, up to a patch.
   const int64_t pitch = (s.in[2] + 2 * s.padding[2] + kLanes - 1) / kLanes * kLanes;
@@ -100,7 +100,7 @@ void planes(const ConvShape& s, float* y, const float* x, const float* w, const 
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool planes_serve(const ConvShape&) { return false; }
-void planes(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+bool depthwise_rows_applicable(const ConvShape&) { return false; }
+void depthwise_rows(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "cpu/conv/avx512.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
@@ -43,27 +44,28 @@ void run_turned(const ConvShape& s, float* y, const float* x, const float* w, co
 
 }  // namespace
 
-bool lanes_serve(const ConvShape& s) {
+bool depthwise_nhwc_applicable(const ConvShape& s) {
   return available() && s.groups > 1 && s.in_channels == s.groups && s.out_channels == s.groups &&
-         s.taps() <= kMostTaps && s.batch > 0 && s.in_plane() > 0 && s.out_plane() > 0 && s.groups >= 12 &&
+         s.taps() <= kMostTaps && s.batch > 0 && s.in_plane() > 0 && s.out_plane() > 0 &&
          s.groups * s.taps() <= (int64_t{1} << 30);
 }
-void lanes_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+bool depthwise_nhwc_profitable(const ConvShape& s) { return s.groups >= tuning::kDepthwiseNhwcChannels; }
+void depthwise_nhwc_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   Lanes(s, false).run(y, x, w, bias);
 }
-void lanes_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+void depthwise_nhwc_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
   Lanes(s, true).run(dx, dy, w, bias);
 }
 
-bool turned_lanes_serve(const ConvShape& s, ConvPass pass) {
-  constexpr int64_t kMostPlaces = 26000;  // of a picture and its result: sixteen channels of them stay in the cache
-  if (!lanes_serve(s) || s.taps() == 1 || s.in_plane() + s.out_plane() > kMostPlaces) return false;
+bool depthwise_reorder_profitable(const ConvShape& s, ConvPass pass) {
+  if (!depthwise_nhwc_profitable(s) || s.taps() == 1 || s.in_plane() + s.out_plane() > tuning::kReorderPixels)
+    return false;
   if ((s.groups + W - 1) / W * W * 2 >= s.groups * 3) return false;                          // lanes left over
   if (pass != ConvPass::Weight && s.in_plane() == s.in[2] && s.kernel[2] > 7) return false;  // rows fill the lanes too
   // At stride 1 other filters are as fast with places in the lanes.
   return s.stride[2] > 1 || !cut_taps(1, s.dilation[2], s.kernel[2]).empty();
 }
-void turned_lanes(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
+void depthwise_reorder(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
   run_turned(s, y, x, w, bias, input);
 }
 
@@ -71,10 +73,11 @@ void turned_lanes(const ConvShape& s, float* y, const float* x, const float* w, 
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool lanes_serve(const ConvShape&) { return false; }
-void lanes_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
-void lanes_input(const ConvShape&, float*, const float*, const float*, const float*) {}
-bool turned_lanes_serve(const ConvShape&, ConvPass) { return false; }
-void turned_lanes(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+bool depthwise_nhwc_applicable(const ConvShape&) { return false; }
+bool depthwise_nhwc_profitable(const ConvShape&) { return false; }
+void depthwise_nhwc_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
+void depthwise_nhwc_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
+bool depthwise_reorder_profitable(const ConvShape&, ConvPass) { return false; }
+void depthwise_reorder(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
 }  // namespace rl::cpu::conv512
 #endif

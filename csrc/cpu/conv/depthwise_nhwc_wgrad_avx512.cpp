@@ -181,7 +181,7 @@ void add_rows(const ConvShape& s, const float* dy, const float* x, __mmask16 m, 
 
 }  // namespace
 
-void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void depthwise_nhwc_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   const Cuts cuts(s);
   sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
     const float *side = dy + n * s.out_plane() * s.groups + c, *image = x + n * s.in_plane() * s.groups + c;
@@ -190,10 +190,10 @@ void lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x
   });
 }
 
-bool turned_lanes_weight_serves(const ConvShape& s) {
-  return turned_lanes_serve(s, ConvPass::Weight) && !cut_taps(s.stride[2], s.dilation[2], s.kernel[2]).empty();
+bool depthwise_reorder_wgrad_applicable(const ConvShape& s) {
+  return depthwise_nhwc_applicable(s) && !cut_taps(s.stride[2], s.dilation[2], s.kernel[2]).empty();
 }
-void turned_lanes_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   const Cuts cuts(s);
   sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
     const int64_t in = s.in_plane(), out = s.out_plane(), some = std::min<int64_t>(W, s.groups - c);
@@ -208,8 +208,8 @@ void turned_lanes_weight(const ConvShape& s, float* dw, const float* dy, const f
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-void lanes_weight(const ConvShape&, float*, const float*, const float*) {}
-bool turned_lanes_weight_serves(const ConvShape&) { return false; }
-void turned_lanes_weight(const ConvShape&, float*, const float*, const float*) {}
+void depthwise_nhwc_wgrad(const ConvShape&, float*, const float*, const float*) {}
+bool depthwise_reorder_wgrad_applicable(const ConvShape&) { return false; }
+void depthwise_reorder_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -184,18 +184,18 @@ void run_flat(const ConvShape& s, float* y, const float* x, const float* w, cons
 
 }  // namespace
 
-bool flat_serves(const ConvShape& s, bool input) {
+bool depthwise_strided_applicable(const ConvShape& s, bool input) {
   if (!available() || s.groups != s.in_channels || s.groups < 2 || s.in[0] != 1 || s.kernel[0] != 1 ||
       s.padding[0] != 0 || s.batch == 0 || (input && s.out_channels != s.groups))
     return false;
   for (int d = 1; d < 3; ++d)
     if (s.stride[d] > 4 || s.padding[d] > 256 || s.dilation[d] * (s.kernel[d] - 1) > 512) return false;
-  return s.taps() > 1 && s.in_plane() > 0 && s.out_plane() > 0 && s.in_plane() < (1 << 22) && s.out_plane() < (1 << 22);
+  return s.in_plane() > 0 && s.out_plane() > 0 && s.in_plane() < (1 << 22) && s.out_plane() < (1 << 22);
 }
-void flat(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+void depthwise_strided(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   run_flat(s, y, x, w, bias, false);
 }
-void flat_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+void depthwise_strided_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
   run_flat(s, dx, dy, w, bias, true);
 }
 
@@ -203,8 +203,8 @@ void flat_input(const ConvShape& s, float* dx, const float* dy, const float* w, 
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool flat_serves(const ConvShape&, bool) { return false; }
-void flat(const ConvShape&, float*, const float*, const float*, const float*) {}
-void flat_input(const ConvShape&, float*, const float*, const float*, const float*) {}
+bool depthwise_strided_applicable(const ConvShape&, bool) { return false; }
+void depthwise_strided(const ConvShape&, float*, const float*, const float*, const float*) {}
+void depthwise_strided_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

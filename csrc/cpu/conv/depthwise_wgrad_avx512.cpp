@@ -36,11 +36,12 @@ constexpr TapsFn kTaps[kMostTaps] = {add_taps<1>, add_taps<2>, add_taps<3>, add_
 
 }  // namespace
 
-bool depthwise_weight_serves(const ConvShape& s) {
-  return s.in_channels == s.groups && s.groups > 1 && s.taps() <= 1024 && direct_serves(s, false) && s.out_plane() > 0;
+bool depthwise_rows_wgrad_applicable(const ConvShape& s) {
+  return s.in_channels == s.groups && s.groups > 1 && s.taps() <= 1024 && direct_applicable(s, false) &&
+         s.out_plane() > 0;
 }
 
-void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void depthwise_rows_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   Axis axes[3];
   for (int d = 0; d < 3; ++d) axes[d] = forward_axis(s, static_cast<Dim>(d));
   Lattice lattice;
@@ -93,7 +94,7 @@ void depthwise_weight(const ConvShape& s, float* dw, const float* dy, const floa
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool depthwise_weight_serves(const ConvShape&) { return false; }
-void depthwise_weight(const ConvShape&, float*, const float*, const float*) {}
+bool depthwise_rows_wgrad_applicable(const ConvShape&) { return false; }
+void depthwise_rows_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -9,7 +9,7 @@
 
 namespace rl::cpu::conv512 {
 
-bool direct_serves(const ConvShape& s, bool input) {
+bool direct_applicable(const ConvShape& s, bool input) {
   int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   if (!available() || in == 0 || out == 0 || s.batch == 0) return false;
   if (in * s.taps() * out > (int64_t{1} << 30) || s.in_channels * s.in_plane() > (int64_t{1} << 30) ||
@@ -68,7 +68,7 @@ void direct(const ConvShape& shape, float* y, const float* x, const float* w, co
   r.run();
 }
 
-void direct_input(const ConvShape& shape, float* dx, const float* dy, const float* w, const float* bias) {
+void direct_dgrad(const ConvShape& shape, float* dx, const float* dy, const float* w, const float* bias) {
   ConvShape s = flattened(shape);
   Direct r{};
   // The roles are exchanged: dy is read, dx is written.
@@ -154,8 +154,8 @@ void direct_input(const ConvShape& shape, float* dx, const float* dy, const floa
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool direct_serves(const ConvShape&, bool) { return false; }
+bool direct_applicable(const ConvShape&, bool) { return false; }
 void direct(const ConvShape&, float*, const float*, const float*, const float*) {}
-void direct_input(const ConvShape&, float*, const float*, const float*, const float*) {}
+void direct_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -272,9 +272,9 @@ struct WeightSums {
 
 }  // namespace
 
-bool direct_weight_serves(const ConvShape& s) { return direct_serves(s, false) && s.out_plane() > 0; }
+bool direct_wgrad_applicable(const ConvShape& s) { return direct_applicable(s, false) && s.out_plane() > 0; }
 
-void direct_weight(const ConvShape& shape, float* dw, const float* dy, const float* x) {
+void direct_wgrad(const ConvShape& shape, float* dw, const float* dy, const float* x) {
   ConvShape s = flattened(shape);
   WeightSums w(s);
   w.plan(x);
@@ -304,7 +304,7 @@ void direct_weight(const ConvShape& shape, float* dw, const float* dy, const flo
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool direct_weight_serves(const ConvShape&) { return false; }
-void direct_weight(const ConvShape&, float*, const float*, const float*) {}
+bool direct_wgrad_applicable(const ConvShape&) { return false; }
+void direct_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

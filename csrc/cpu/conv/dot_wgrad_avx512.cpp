@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "cpu/conv/avx512.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
@@ -19,7 +20,6 @@ namespace {
 constexpr int kSides = 6, kSeen = 4;  // rows of dy by taps, in one tile
 constexpr int64_t kMostPlaces = 1024;
 constexpr int64_t kRuns = 8;
-constexpr int64_t kMostDots = 64;  // numbers that a filter sees
 
 // sums (R, C) += dots of rows of dy with rows of what is seen, which are zeros past the places
 template <int R, int C> void add_dots(int64_t places, const float* dy, int64_t dy_step, const float* seen,
@@ -87,15 +87,19 @@ void see(const ConvShape& s, const float* x, const Spaced& spaced, int64_t p0, i
 
 }  // namespace
 
-bool dots_weight_serves(const ConvShape& s) {
-  if (!available() || s.groups != 1 || s.batch == 0 || s.taps() == 1 || s.stride[2] > kMostSpace) return false;
+bool dot_wgrad_applicable(const ConvShape& s) {
+  return available() && s.groups == 1 && s.batch > 0 && s.in_channels > 0 && s.out_channels > 0 && s.out_plane() > 0 &&
+         s.stride[2] <= kMostSpace && s.in_channels * s.taps() <= tuning::kDotMostColumns &&
+         s.out_channels <= (1 << 14);
+}
+bool dot_wgrad_profitable(const ConvShape& s) {
   const int64_t rows = s.in_channels * s.taps();
   // What is seen is moved once for each tap: that must be little next to the dots.
-  if (rows < 4 || rows > kMostDots || (rows > 12 && s.stride[2] <= 2)) return false;
-  return s.out_channels >= 16 && s.out_channels <= (1 << 14) && s.out_plane() >= 512;
+  if (s.taps() == 1 || rows < 4 || (rows > tuning::kDotCheapColumns && s.stride[2] <= 2)) return false;
+  return s.out_channels >= 16 && s.out_plane() >= tuning::kDotPixels;
 }
 
-void dots_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void dot_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   const int64_t O = s.out_channels, K = s.in_channels * s.taps(), plane = s.out_plane();
   // Even parts of each plane, so many that the runs have some.
   const int64_t parts = std::max((plane + kMostPlaces - 1) / kMostPlaces, (kRuns + s.batch - 1) / s.batch);
@@ -134,7 +138,8 @@ void dots_weight(const ConvShape& s, float* dw, const float* dy, const float* x)
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool dots_weight_serves(const ConvShape&) { return false; }
-void dots_weight(const ConvShape&, float*, const float*, const float*) {}
+bool dot_wgrad_applicable(const ConvShape&) { return false; }
+bool dot_wgrad_profitable(const ConvShape&) { return false; }
+void dot_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

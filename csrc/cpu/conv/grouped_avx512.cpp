@@ -14,6 +14,7 @@
 #include "cpu/conv/avx512.h"
 #include "cpu/conv/nhwc_gemm.h"
 #include "cpu/conv/row_segments.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
@@ -24,7 +25,6 @@ namespace rl::cpu::conv512 {
 namespace {
 
 constexpr int64_t kPieces = 8;  // of work that are enough
-constexpr int64_t kMostPlaces = 26000;
 
 // Where a row of taps reads, and where its filters begin.
 struct TapRow {
@@ -170,18 +170,19 @@ void pack(const ConvShape& s, const float* w, int64_t g, int64_t c, bool input, 
 
 }  // namespace
 
-bool groups_serve(const ConvShape& s) {
+bool grouped_applicable(const ConvShape& s) {
   const int64_t g = s.groups ? s.in_channels / s.groups : 0;
   if (!available() || s.in_channels != s.out_channels || (g != 2 && g != 4 && g != 8 && g != 16) ||
       s.in_channels % W != 0 || s.batch == 0 || s.in_plane() == 0 || s.out_plane() == 0)
     return false;
-  if (s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 || s.in_plane() + s.out_plane() > kMostPlaces) return false;
+  if (s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0) return false;
   for (int d = 1; d < 3; ++d)
     if (s.kernel[d] != 3 || s.dilation[d] != 1 || s.stride[d] > 2) return false;
   return true;
 }
+bool grouped_profitable(const ConvShape& s) { return s.in_plane() + s.out_plane() <= tuning::kReorderPixels; }
 
-void groups(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
+void grouped(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
   const int64_t channels = s.in_channels, g = channels / s.groups, blocks = channels / W, taps = s.taps();
   const int64_t in = input ? s.out_plane() : s.in_plane(), out = input ? s.in_plane() : s.out_plane();
   const Steps steps(s, input);
@@ -206,7 +207,7 @@ void groups(const ConvShape& s, float* y, const float* x, const float* w, const 
                });
 }
 
-void groups_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   const int64_t channels = s.in_channels, g = channels / s.groups, blocks = channels / W, taps = s.taps();
   const int64_t in = s.in_plane(), out = s.out_plane(), size = g * taps * W;
   const Orders orders(g, taps);
@@ -248,8 +249,9 @@ void groups_weight(const ConvShape& s, float* dw, const float* dy, const float* 
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool groups_serve(const ConvShape&) { return false; }
-void groups(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
-void groups_weight(const ConvShape&, float*, const float*, const float*) {}
+bool grouped_applicable(const ConvShape&) { return false; }
+bool grouped_profitable(const ConvShape&) { return false; }
+void grouped(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+void grouped_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

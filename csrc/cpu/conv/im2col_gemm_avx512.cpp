@@ -212,10 +212,13 @@ void beside(const float* from, int64_t images, int64_t channels, int64_t plane, 
 
 }  // namespace
 
-bool product_serves(const ConvShape& s, ConvPass pass) {
+bool im2col_gemm_applicable(const ConvShape& s) {
   if (!available() || !gemm_available() || s.groups != 1 || s.batch == 0 || s.out_plane() == 0) return false;
+  return s.in_channels > 0 && s.out_channels > 0 && s.in_channels * s.taps() * s.out_plane() <= (int64_t{1} << 24);
+}
+
+bool im2col_gemm_profitable(const ConvShape& s, ConvPass pass) {
   const int64_t rows = s.in_channels * s.taps(), places = s.batch * s.out_plane();
-  if (rows * s.out_plane() > (int64_t{1} << 24)) return false;
   if (tiles_picture(s) && s.kernel[2] >= 4) return rows >= 128 && s.out_channels >= 32 && places >= 16;
   if (rows < 256 || s.out_channels < 192 || places < 32) return false;
   const bool few = places <= 128;
@@ -231,7 +234,7 @@ bool product_serves(const ConvShape& s, ConvPass pass) {
   return s.stride[2] > 1 || single_places(s);
 }
 
-void product_forward(const ConvShape& shape, float* y, const float* x, const float* w, const float* bias) {
+void im2col_gemm_forward(const ConvShape& shape, float* y, const float* x, const float* w, const float* bias) {
   const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
@@ -250,7 +253,7 @@ void product_forward(const ConvShape& shape, float* y, const float* x, const flo
   }
 }
 
-void product_input(const ConvShape& shape, float* dx, const float* dy, const float* w) {
+void im2col_gemm_dgrad(const ConvShape& shape, float* dx, const float* dy, const float* w) {
   const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
@@ -268,7 +271,7 @@ void product_input(const ConvShape& shape, float* dx, const float* dy, const flo
   }
 }
 
-void product_weight(const ConvShape& shape, float* dw, const float* dy, const float* x) {
+void im2col_gemm_wgrad(const ConvShape& shape, float* dw, const float* dy, const float* x) {
   const ConvShape s = flattened(shape);
   Seen seen{s};
   const int64_t O = s.out_channels, K = seen.rows;
@@ -289,9 +292,10 @@ void product_weight(const ConvShape& shape, float* dw, const float* dy, const fl
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool product_serves(const ConvShape&, ConvPass) { return false; }
-void product_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
-void product_input(const ConvShape&, float*, const float*, const float*) {}
-void product_weight(const ConvShape&, float*, const float*, const float*) {}
+bool im2col_gemm_applicable(const ConvShape&) { return false; }
+bool im2col_gemm_profitable(const ConvShape&, ConvPass) { return false; }
+void im2col_gemm_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
+void im2col_gemm_dgrad(const ConvShape&, float*, const float*, const float*) {}
+void im2col_gemm_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -5,6 +5,7 @@
 // a lane or two. What is long are the rows of a filter. So windows are the rows of a matrix (places, channels * taps),
 // moved a row of the filter at a time, and products with the filters as they lie give the result and both gradients.
 #include "cpu/conv/algorithms.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/simd/vec.h"
 
 namespace rl::RL_ISA {
@@ -205,26 +206,29 @@ template <class T> struct Windows {
 
 }  // namespace
 
-bool windows_serve(const ConvShape& s) {
+bool im2row_applicable(const ConvShape& s) {
   if (s.batch == 0 || s.in_channels == 0 || s.out_channels == 0 || s.out_plane() == 0) return false;
   const ConvShape m = merged(s);
-  return m.kernel[2] >= 4 && m.dilation[2] == 1 && (m.stride[2] > 1 || m.kernel[2] >= m.out[2]) &&
-         m.in_channels / m.groups * m.taps() <= (int64_t{1} << 26);
+  return m.dilation[2] == 1 && m.in_channels / m.groups * m.taps() <= (int64_t{1} << 26);
 }
-template <class T> void windows_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
+bool im2row_long_rows(const ConvShape& s) {
+  const ConvShape m = merged(s);
+  return m.kernel[2] >= tuning::kIm2rowWidth && (m.stride[2] > 1 || m.kernel[2] >= m.out[2]);
+}
+template <class T> void im2row_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
   Windows<T>(s).forward(y, x, w, bias);
 }
-template <class T> void windows_input(const ConvShape& s, T* dx, const T* dy, const T* w) {
+template <class T> void im2row_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w) {
   Windows<T>(s).input(dx, dy, w);
 }
-template <class T> void windows_weight(const ConvShape& s, T* dw, const T* dy, const T* x) {
+template <class T> void im2row_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x) {
   Windows<T>(s).weight(dw, dy, x);
 }
 
-#define WINDOWS(T)                                                                      \
-  template void windows_forward<T>(const ConvShape&, T*, const T*, const T*, const T*); \
-  template void windows_input<T>(const ConvShape&, T*, const T*, const T*);             \
-  template void windows_weight<T>(const ConvShape&, T*, const T*, const T*);
+#define WINDOWS(T)                                                                     \
+  template void im2row_forward<T>(const ConvShape&, T*, const T*, const T*, const T*); \
+  template void im2row_dgrad<T>(const ConvShape&, T*, const T*, const T*);             \
+  template void im2row_wgrad<T>(const ConvShape&, T*, const T*, const T*);
 WINDOWS(float)
 WINDOWS(double)
 

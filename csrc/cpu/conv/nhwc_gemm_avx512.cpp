@@ -288,37 +288,42 @@ template <class T> void run_rows(const ConvShape& s, T* y, const T* x, const T* 
 
 }  // namespace
 
-bool rows_serve(const ConvShape& s, bool input, int lanes) {
+bool nhwc_gemm_applicable(const ConvShape& s) {
+  if (!available() || s.in_channels / s.groups == 0 || s.out_channels / s.groups == 0 || s.batch == 0 ||
+      s.in_plane() == 0 || s.out_plane() == 0)
+    return false;
+  return s.in_channels * s.taps() <= (int64_t{1} << 30) && s.out_channels * s.taps() <= (int64_t{1} << 30);
+}
+bool nhwc_gemm_profitable(const ConvShape& s, bool input, int lanes) {
   const int64_t in = (input ? s.out_channels : s.in_channels) / s.groups,
                 out = (input ? s.in_channels : s.out_channels) / s.groups;
-  if (!available() || in == 0 || out == 0 || s.batch == 0 || s.in_plane() == 0 || s.out_plane() == 0) return false;
-  if (s.in_channels * s.taps() > (int64_t{1} << 30) || s.out_channels * s.taps() > (int64_t{1} << 30)) return false;
   // Lanes left over, which cost least beside what strides cost the other ways; sums too short for a block.
   const bool steps = s.stride[0] * s.stride[1] * s.stride[2] > 1;
   const int64_t padded = (out + lanes - 1) / lanes * lanes;
   return (steps ? padded < 2 * out : 3 * padded < 4 * out) && in * s.kernel[2] >= (input ? 4 : 8);
 }
-void rows(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+template <class T> void nhwc_gemm(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
   run_rows(s, y, x, w, bias, false);
 }
-void rows(const ConvShape& s, double* y, const double* x, const double* w, const double* bias) {
-  run_rows(s, y, x, w, bias, false);
-}
-void rows_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+template <class T> void nhwc_gemm_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w, const T* bias) {
   run_rows(s, dx, dy, w, bias, true);
 }
-void rows_input(const ConvShape& s, double* dx, const double* dy, const double* w, const double* bias) {
-  run_rows(s, dx, dy, w, bias, true);
-}
+template void nhwc_gemm(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm(const ConvShape&, double*, const double*, const double*, const double*);
+template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
 
 }  // namespace rl::cpu::conv512
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool rows_serve(const ConvShape&, bool, int) { return false; }
-void rows(const ConvShape&, float*, const float*, const float*, const float*) {}
-void rows(const ConvShape&, double*, const double*, const double*, const double*) {}
-void rows_input(const ConvShape&, float*, const float*, const float*, const float*) {}
-void rows_input(const ConvShape&, double*, const double*, const double*, const double*) {}
+bool nhwc_gemm_applicable(const ConvShape&) { return false; }
+bool nhwc_gemm_profitable(const ConvShape&, bool, int) { return false; }
+template <class T> void nhwc_gemm(const ConvShape&, T*, const T*, const T*, const T*) {}
+template <class T> void nhwc_gemm_dgrad(const ConvShape&, T*, const T*, const T*, const T*) {}
+template void nhwc_gemm(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm(const ConvShape&, double*, const double*, const double*, const double*);
+template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
 }  // namespace rl::cpu::conv512
 #endif

@@ -147,25 +147,28 @@ template <class T> struct RowWeight {
 
 }  // namespace
 
-bool rows_weight_serves(const ConvShape& s, int lanes) {
+bool nhwc_gemm_wgrad_applicable(const ConvShape& s) { return nhwc_gemm_applicable(s) && s.stride[2] <= 16; }
+bool nhwc_gemm_wgrad_profitable(const ConvShape& s, int lanes) {
   const int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
-  if (!available() || in == 0 || out == 0 || s.batch == 0 || s.in_plane() == 0 || s.out_plane() == 0) return false;
-  // Places that a shift takes too many are work for nothing. For floats there is another way (direct_weight).
+  // Places that a shift takes too many are work for nothing. For floats there is another way (direct_wgrad).
   const int64_t reach = (s.kernel[2] - 1) * s.dilation[2] / s.stride[2];
-  if (reach > (lanes == Vec<float>::W ? s.out[2] * 3 / 20 : s.out[2] / 2) || s.stride[2] > 16) return false;
+  if (reach > (lanes == Vec<float>::W ? s.out[2] * 3 / 20 : s.out[2] / 2)) return false;
   return (out + lanes - 1) / lanes * lanes < out * 3 / 2 && in >= 6;
 }
-void rows_weight(const ConvShape& s, float* dw, const float* dy, const float* x) { RowWeight<float>{s, dy, x}.run(dw); }
-void rows_weight(const ConvShape& s, double* dw, const double* dy, const double* x) {
-  RowWeight<double>{s, dy, x}.run(dw);
+template <class T> void nhwc_gemm_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x) {
+  RowWeight<T>{s, dy, x}.run(dw);
 }
+template void nhwc_gemm_wgrad(const ConvShape&, float*, const float*, const float*);
+template void nhwc_gemm_wgrad(const ConvShape&, double*, const double*, const double*);
 
 }  // namespace rl::cpu::conv512
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool rows_weight_serves(const ConvShape&, int) { return false; }
-void rows_weight(const ConvShape&, float*, const float*, const float*) {}
-void rows_weight(const ConvShape&, double*, const double*, const double*) {}
+bool nhwc_gemm_wgrad_applicable(const ConvShape&) { return false; }
+bool nhwc_gemm_wgrad_profitable(const ConvShape&, int) { return false; }
+template <class T> void nhwc_gemm_wgrad(const ConvShape&, T*, const T*, const T*) {}
+template void nhwc_gemm_wgrad(const ConvShape&, float*, const float*, const float*);
+template void nhwc_gemm_wgrad(const ConvShape&, double*, const double*, const double*);
 }  // namespace rl::cpu::conv512
 #endif

@@ -6,6 +6,7 @@
 
 #include "backend/precision.h"
 #include "cpu/conv/algorithms.h"
+#include "cpu/conv/tuning.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -158,15 +159,21 @@ struct Plan {
 
 }  // namespace
 
-bool winograd_serves(const ConvShape& s) {
+bool winograd_applicable(const ConvShape& s) {
   if (g_plain_convolutions || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 ||
       s.stride[0] != 1)
     return false;
   for (int d = 1; d < 3; ++d)
-    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.out[d] < 4 || s.padding[d] > 8) return false;
-  int64_t tiles = s.batch * ((s.out[1] + 3) / 4) * ((s.out[2] + 3) / 4);
+    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.padding[d] < 0 || s.padding[d] > 8)
+      return false;
+  return s.batch > 0 && s.in_channels > 0 && s.out_channels > 0 && s.out_plane() > 0 && (s.out[2] + 3) / 4 <= 2048;
+}
+
+bool winograd_profitable(const ConvShape& s) {
+  const int64_t tiles = s.batch * ((s.out[1] + 3) / 4) * ((s.out[2] + 3) / 4);
   // The transforms must be paid back by the channels, the filters' transform by the tiles.
-  return s.in_channels >= 16 && s.out_channels >= 16 && tiles >= 32 && (s.out[2] + 3) / 4 <= 2048;
+  return s.out[1] >= 4 && s.out[2] >= 4 && s.in_channels >= tuning::kWinogradChannels &&
+         s.out_channels >= tuning::kWinogradChannels && tiles >= tuning::kWinogradTiles;
 }
 
 // Planes are set apart by more than their size, else all 36 would fall into the same sets of the cache.

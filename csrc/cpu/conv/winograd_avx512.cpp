@@ -4,6 +4,7 @@
 #include "backend/precision.h"
 #include "base/parallel.h"
 #include "cpu/conv/avx512.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/features.h"
 #include "cpu/loops/scratch.h"
 
@@ -221,19 +222,24 @@ bool run_by_channels(const Plan& plan, const Filters& f, float* y, const float* 
 
 bool available() { return has_avx512(); }
 
-bool winograd_serves(const ConvShape& s) {
+bool winograd_applicable(const ConvShape& s) {
   if (g_plain_convolutions || !available() || s.groups != 1 || s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0 ||
       s.stride[0] != 1)
     return false;
   for (int d = 1; d < 3; ++d)
-    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.padding[d] > 8) return false;
-  if (s.in_channels < 12 || s.out_channels < 12) return false;
+    if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1 || s.padding[d] < 0 || s.padding[d] > 8)
+      return false;
+  if (s.batch == 0 || s.in_channels == 0 || s.out_channels == 0 || s.out_plane() == 0) return false;
   // A filter's index in a gather is 32 bits; sizes beyond have other ways.
-  if (s.in_channels * s.out_channels > (int64_t{1} << 26)) return false;
+  return s.in_channels * s.out_channels <= (int64_t{1} << 26);
+}
+
+bool winograd_profitable(const ConvShape& s) {
+  if (s.in_channels < tuning::kWinograd512Channels || s.out_channels < tuning::kWinograd512Channels) return false;
   // The products saved must pay for the transforms: most of a tile's outputs are wanted, most lanes hold tiles.
   Plan plan{s};
   double wanted = static_cast<double>(s.batch * s.out_plane()) / static_cast<double>(plan.vecs * W * kTile * kTile);
-  return wanted > 0.45;
+  return wanted > tuning::kWinogradUsefulOutputs;
 }
 
 int64_t winograd_workspace(const ConvShape& s) { return Plan{s}.workspace(); }
@@ -252,7 +258,8 @@ bool winograd(const ConvShape& s, float* y, const float* x, const float* w, cons
 #else
 namespace rl::cpu::conv512 {
 bool available() { return false; }
-bool winograd_serves(const ConvShape&) { return false; }
+bool winograd_applicable(const ConvShape&) { return false; }
+bool winograd_profitable(const ConvShape&) { return false; }
 int64_t winograd_workspace(const ConvShape&) { return 0; }
 bool winograd(const ConvShape&, float*, const float*, const float*, const float*, bool) { return false; }
 }  // namespace rl::cpu::conv512

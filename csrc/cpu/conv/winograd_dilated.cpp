@@ -6,6 +6,7 @@
 // results are put back. Where sizes are no multiples of d, parts have zeros at their end, and results nobody wants.
 #include "cpu/conv/algorithms.h"
 #include "cpu/conv/avx512.h"
+#include "cpu/conv/tuning.h"
 #include "cpu/isa.h"
 #include "cpu/loops/bytes.h"
 
@@ -79,12 +80,16 @@ ConvShape turned(const ConvShape& s) {
   for (int d = 1; d < 3; ++d) std::swap(r.in[d], r.out[d]), r.padding[d] = s.kernel[d] - 1 - s.padding[d];
   return r;
 }
+// Which of the two kernels computes the parts.
+bool runs_avx512(const ConvShape& s) {
+  return conv512::winograd_applicable(s) &&
+         (conv512::winograd_profitable(s) || !winograd_applicable(s) || !winograd_profitable(s));
+}
 int64_t winograd_room(const ConvShape& s) {
-  return conv512::winograd_serves(s) ? conv512::winograd_workspace(s) : winograd_workspace(s);
+  return runs_avx512(s) ? conv512::winograd_workspace(s) : winograd_workspace(s);
 }
 bool run_winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
-  return conv512::winograd_serves(s) ? conv512::winograd(s, y, x, w, bias, flipped)
-                                     : winograd(s, y, x, w, bias, flipped);
+  return runs_avx512(s) ? conv512::winograd(s, y, x, w, bias, flipped) : winograd(s, y, x, w, bias, flipped);
 }
 
 // Memory for the parts of x and y, and behind them for Winograd's way.
@@ -100,32 +105,41 @@ struct Room {
 
 }  // namespace
 
-bool dilated_serves(const ConvShape& s, ConvPass pass) {
+bool dilated_applicable(const ConvShape& s, ConvPass pass) {
   if (s.groups != 1 || s.batch == 0 || s.kernel[1] != 3 || s.kernel[2] != 3 || s.dilation[1] * s.dilation[2] == 1)
     return false;
-  double wanted = 1;  // of what Winograd's tiles give
-  for (int d = 1; d < 3; ++d) {
+  for (int d = 1; d < 3; ++d)
     if (s.stride[d] != 1 || s.padding[d] % s.dilation[d] != 0 || s.padding[d] > 2 * s.dilation[d] || s.out[d] == 0)
       return false;
+  const ConvShape each = Parts(s).each;
+  if (pass == ConvPass::Weight) return conv512::winograd_applicable(each);
+  const ConvShape r = pass == ConvPass::Input ? turned(each) : each;
+  return conv512::winograd_applicable(r) || winograd_applicable(r);
+}
+
+bool dilated_profitable(const ConvShape& s, ConvPass pass) {
+  double wanted = 1;  // of what Winograd's tiles give
+  for (int d = 1; d < 3; ++d) {
     const int64_t given = pass == ConvPass::Input ? s.in[d] : s.out[d],
                   tiles = (given + 4 * s.dilation[d] - 1) / (4 * s.dilation[d]);
     wanted *= static_cast<double>(given) / static_cast<double>(tiles * 4 * s.dilation[d]);
   }
-  if (wanted < 0.6) return false;
+  if (wanted < tuning::kDilatedUsefulOutputs) return false;
   const ConvShape each = Parts(s).each;
-  if (pass == ConvPass::Weight) return conv512::winograd_weight_serves(each);
+  if (pass == ConvPass::Weight) return conv512::winograd_profitable(each);
   const ConvShape r = pass == ConvPass::Input ? turned(each) : each;
-  return conv512::winograd_serves(r) || winograd_serves(r);
+  return (conv512::winograd_applicable(r) && conv512::winograd_profitable(r)) ||
+         (winograd_applicable(r) && winograd_profitable(r));
 }
 
 int64_t dilated_workspace(const ConvShape& s, ConvPass pass) {
   const Parts parts(s);
   const int64_t copies = (parts.x_size() + parts.y_size() + 32) * static_cast<int64_t>(sizeof(float));
-  if (pass == ConvPass::Weight) return copies + conv512::winograd_weight_workspace(parts.each);
+  if (pass == ConvPass::Weight) return copies + conv512::winograd_wgrad_workspace(parts.each);
   return copies + winograd_room(pass == ConvPass::Input ? turned(parts.each) : parts.each);
 }
 
-bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+bool dilated(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   Parts parts(s);
   const Room room(parts, s);
   parts.deal_x(x, room.x);
@@ -134,7 +148,7 @@ bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* 
   return true;
 }
 
-bool dilated_input(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+bool dilated_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
   Parts parts(s);
   const Room room(parts, s);
   parts.deal_y(dy, room.y);
@@ -143,11 +157,11 @@ bool dilated_input(const ConvShape& s, float* dx, const float* dy, const float* 
   return true;
 }
 
-bool dilated_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+bool dilated_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   Parts parts(s);
   const Room room(parts, s);
   parts.deal_x(x, room.x), parts.deal_y(dy, room.y);
-  return conv512::winograd_weight(parts.each, dw, room.y, room.x);
+  return conv512::winograd_wgrad(parts.each, dw, room.y, room.x);
 }
 
 }  // namespace rl::RL_ISA

@@ -93,13 +93,11 @@ struct WeightPlan {
 
 }  // namespace
 
-bool winograd_weight_serves(const ConvShape& s) { return winograd_serves(s); }
-
-int64_t winograd_weight_workspace(const ConvShape& s) {
+int64_t winograd_wgrad_workspace(const ConvShape& s) {
   return WeightPlan{s}.size() * static_cast<int64_t>(sizeof(float));
 }
 
-bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float* x) {
+bool winograd_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   WeightPlan plan{s};
   Scratch<float> own;
   if (!s.workspace) own.reset(plan.size());
@@ -158,8 +156,7 @@ bool winograd_weight(const ConvShape& s, float* dw, const float* dy, const float
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-bool winograd_weight_serves(const ConvShape&) { return false; }
-int64_t winograd_weight_workspace(const ConvShape&) { return 0; }
-bool winograd_weight(const ConvShape&, float*, const float*, const float*) { return false; }
+int64_t winograd_wgrad_workspace(const ConvShape&) { return 0; }
+bool winograd_wgrad(const ConvShape&, float*, const float*, const float*) { return false; }
 }  // namespace rl::cpu::conv512
 #endif

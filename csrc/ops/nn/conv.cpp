@@ -58,51 +58,50 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
 static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g);
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g);
 
-// The geometry with memory for the kernel, which `keep` holds on to.
-static ConvShape with_workspace(const Geometry& g, DType dtype, Device device, ConvPass pass, Tensor& keep) {
-  ConvShape shape = g.shape;
-  if (int64_t bytes = backend(device).conv->workspace(shape, dtype, pass)) {
-    keep = empty(Ints{bytes}, DType::UInt8, device);
-    shape.workspace = keep.memory();
-  }
-  return shape;
-}
-
-// Note [Filters of one tap]
-// Pictures with their channels last are rows of channels, and filters of one tap a matrix for them: y = x @ w^T. That
-// is one product, on the memory as it is.
-static bool one_tap(const Geometry& g) {
-  const ConvShape& s = g.shape;
-  bool plain = s.groups == 1 && s.taps() == 1;
-  for (int d = 0; d < 3; ++d) plain = plain && s.stride[d] == 1 && s.padding[d] == 0;
-  return plain;
-}
 static MemoryFormat last_of(const Tensor& t) {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
-// A contiguous matrix, or memory seen as one.
-struct Matrix {
-  int64_t sizes[2], strides[2];
-  View view;
-  Matrix(const Tensor& t, int64_t rows, int64_t columns, bool turned = false)
-      : sizes{turned ? columns : rows, turned ? rows : columns},
-        strides{turned ? 1 : columns, turned ? columns : 1},
-        view{t.memory(), sizes, strides, 2, t.dtype()} {}
-  Matrix(const Matrix&) = delete;
+
+// One pass with the algorithm that is chosen for it: out, a, b are y, x, w or dx, dy, w or dw, dy, x.
+struct Pass {
+  ConvProblem problem;
+  ConvChoice choice{};
+  bool runs = false;  // whether there is something to compute here
+
+  // `wants_nhwc`: some tensor is NHWC; `operands_nhwc`: all images that are read are.
+  Pass(const Geometry& g, ConvPass pass, const Tensor& a, const Tensor& b, bool wants_nhwc, bool operands_nhwc,
+       bool has_bias)
+      : problem{.shape = g.shape,
+                .dtype = a.dtype(),
+                .pass = pass,
+                .wants_nhwc = wants_nhwc && a.dim() >= 4,
+                .operands_nhwc = operands_nhwc,
+                .has_bias = has_bias} {
+    runs = a.numel() && b.numel();
+    if (runs) choice = backend(a.device()).conv->choose(problem);
+  }
+  bool nhwc() const { return runs && choice.nhwc(); }
+
+  void run(const Tensor& out, const Tensor& a, const Tensor& b, const OptTensor& bias) {
+    if (!runs || out.numel() == 0) return;
+    NoGrad raw;
+    Tensor memory;
+    ConvShape& s = problem.shape;
+    if (choice.workspace) {
+      memory = empty(Ints{choice.workspace}, DType::UInt8, out.device());
+      s.workspace = memory.memory();
+    }
+    const bool filters = problem.pass != ConvPass::Weight;  // b is w: filters are read in either order
+    s.filters_last = s.channels_last && filters && channels_last(b);
+    const bool b_last = filters ? s.filters_last : s.channels_last;
+    Tensor ca = contiguous(a, s.channels_last ? last_of(a) : MemoryFormat::Contiguous);
+    Tensor cb = contiguous(b, b_last ? last_of(b) : MemoryFormat::Contiguous);
+    Tensor shift = bias ? contiguous(bias) : Tensor();
+    const View shifts = shift ? shift.view() : View();
+    backend(out.device()).conv->run(choice, problem, out.view(), ca.view(), cb.view(), shift ? &shifts : nullptr);
+  }
 };
 
-// Whether the kernel should work on pictures with their channels last as they lie, which `wanted` says that they do.
-static bool takes_last(const Geometry& g, const Tensor& x, const Tensor& w, ConvPass pass, bool wanted) {
-  return wanted && w.dim() >= 4 && backend(x.device()).conv->takes_last(g.shape, x.dtype(), pass);
-}
-// Filters as they lie, if they lie in one of the two orders.
-static Tensor filters(const Tensor& w, bool last, ConvShape& shape) {
-  shape.channels_last = last;
-  shape.filters_last = last && channels_last(w);
-  return contiguous(w, shape.filters_last ? last_of(w) : MemoryFormat::Contiguous);
-}
-
-static bool skipped(const Tensor& out) { return out.numel() == 0; }
 // A result whose every sum is over nothing (an empty batch, no places): the bias, or zeros.
 static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
   if (!bias || checked_numel(sizes) == 0) return zeros(sizes, like.dtype(), like.device());
@@ -156,34 +155,11 @@ struct ConvolutionBackward : Node {
 };
 static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bias, const Geometry& g,
                           bool channels_last) {
-  const bool rows = channels_last && one_tap(g) && x.numel();
-  const bool last = !rows && takes_last(g, x, w, ConvPass::Forward, channels_last);
+  Pass pass(g, ConvPass::Forward, x, w, channels_last, channels_last, static_cast<bool>(bias));
   const bool sums = x.numel() && w.numel();
-  Tensor y = sums ? empty_ordered(g.y, x.dtype(), x.device(), rows || last) : without_sums(g.y, x, bias);
-  if (!sums) {
-  } else if (rows && !skipped(y)) {  // Note [Filters of one tap]
-    NoGrad raw;
-    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = y.numel() / to;
-    Tensor a = contiguous(x, last_of(x)), b = contiguous(w), c = bias ? contiguous(bias) : Tensor();
-    Matrix out(y, count, to), in(a, count, from), filters(b, to, from, true), shift(c ? c : b, count, to);
-    shift.strides[0] = 0;
-    if (c) {
-      LoopScalar one;
-      write_compute(one, Scalar(1), x.dtype());
-      backend(y.device()).matmul->addmm(out.view, in.view, filters.view, {one, one, &shift.view});
-    } else {
-      backend(y.device()).matmul->matmul(out.view, in.view, filters.view);
-    }
-  } else if (!skipped(y)) {
-    NoGrad raw;
-    Tensor memory;
-    ConvShape shape = with_workspace(g, x.dtype(), x.device(), ConvPass::Forward, memory);
-    Tensor a = contiguous(x, last ? last_of(x) : MemoryFormat::Contiguous), b = filters(w, last, shape),
-           c = bias ? contiguous(bias) : Tensor();
-    View shift = c ? c.view() : View();
-    backend(y.device()).conv->forward(shape, y.view(), a.view(), b.view(), c ? &shift : nullptr);
-  }
-  if (!rows && !last) y = ordered(std::move(y), channels_last);
+  Tensor y = sums ? empty_ordered(g.y, x.dtype(), x.device(), pass.nhwc()) : without_sums(g.y, x, bias);
+  pass.run(y, x, w, bias);
+  if (!pass.nhwc()) y = ordered(std::move(y), channels_last);
   return record<ConvolutionBackward>(y, {x, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(x);
     if (n.needs(0)) n.weight = save(w);
@@ -191,7 +167,7 @@ static Tensor conv_result(const Tensor& x, const Tensor& w, const OptTensor& bia
   });
 }
 
-// its gradient by the input: dx = dx(dy, w)        d(dy) = y(g, w), dw = dw(dy, g)
+// its gradient wrt the input: dx = dx(dy, w)        d(dy) = y(g, w), dw = dw(dy, g)
 struct ConvolutionInputBackward : Node {
   static constexpr const char* kName = "ConvolutionBackward0";
   Saved input, weight;  // dy plays the input of a transposed convolution
@@ -224,27 +200,12 @@ struct ConvolutionInputBackward : Node {
 };
 static Tensor conv_input_with_bias(const Tensor& dy, const Tensor& w, const OptTensor& bias, const Geometry& g,
                                    bool channels_last) {
-  const bool rows = !bias && one_tap(g) && dy.numel() && ops::channels_last(dy);
-  const bool last = !rows && takes_last(g, dy, w, ConvPass::Input, channels_last || ops::channels_last(dy));
+  const bool nhwc = ops::channels_last(dy);
+  Pass pass(g, ConvPass::Input, dy, w, channels_last || nhwc, nhwc, static_cast<bool>(bias));
   const bool sums = dy.numel() && w.numel();
-  Tensor dx = sums ? empty_ordered(g.x, dy.dtype(), dy.device(), rows || last) : without_sums(g.x, dy, bias);
-  if (!sums) {
-  } else if (rows && !skipped(dx)) {  // Note [Filters of one tap]
-    NoGrad raw;
-    const int64_t from = g.shape.out_channels, to = g.shape.in_channels, count = dx.numel() / to;
-    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(w);
-    Matrix out(dx, count, to), in(a, count, from), filters(b, from, to);
-    backend(dx.device()).matmul->matmul(out.view, in.view, filters.view);
-  } else if (!skipped(dx)) {
-    NoGrad raw;
-    Tensor memory;
-    ConvShape shape = with_workspace(g, dy.dtype(), dy.device(), ConvPass::Input, memory);
-    Tensor a = contiguous(dy, last ? last_of(dy) : MemoryFormat::Contiguous), b = filters(w, last, shape),
-           c = bias ? contiguous(bias) : Tensor();
-    View shift = c ? c.view() : View();
-    backend(dx.device()).conv->input(shape, dx.view(), a.view(), b.view(), c ? &shift : nullptr);
-  }
-  if (!rows && !last) dx = ordered(std::move(dx), channels_last);
+  Tensor dx = sums ? empty_ordered(g.x, dy.dtype(), dy.device(), pass.nhwc()) : without_sums(g.x, dy, bias);
+  pass.run(dx, dy, w, bias);
+  if (!pass.nhwc()) dx = ordered(std::move(dx), channels_last);
   return record<ConvolutionInputBackward>(dx, {dy, w, bias}, [&](auto& n) {
     if (n.needs(1)) n.input = save(dy);
     if (n.needs(0)) n.weight = save(w);
@@ -255,7 +216,7 @@ static Tensor conv_input(const Tensor& dy, const Tensor& w, const Geometry& g) {
   return conv_input_with_bias(dy, w, OptTensor(), g, false);
 }
 
-// its gradient by the filters: dw = dw(dy, x)        d(dy) = y(x, g), dx = dx(dy, g)
+// its gradient wrt the weight: dw = dw(dy, x)        d(dy) = y(x, g), dx = dx(dy, g)
 struct ConvolutionWeightBackward : Node {
   static constexpr const char* kName = "ConvolutionBackwardBackward0";
   Saved grad_output, input;
@@ -283,22 +244,9 @@ struct ConvolutionWeightBackward : Node {
 static Tensor conv_weight(const Tensor& dy, const Tensor& x, const Geometry& g) {
   const bool sums = dy.numel() && x.numel();
   Tensor dw = sums ? empty(g.w, dy.dtype(), dy.device()) : zeros(g.w, dy.dtype(), dy.device());
-  if (!sums) {
-  } else if (!skipped(dw) && one_tap(g) && dy.numel() && x.numel() && channels_last(dy) && channels_last(x)) {
-    NoGrad raw;  // Note [Filters of one tap]
-    const int64_t from = g.shape.in_channels, to = g.shape.out_channels, count = dy.numel() / to;
-    Tensor a = contiguous(dy, last_of(dy)), b = contiguous(x, last_of(x));
-    Matrix out(dw, to, from), up(a, count, to, true), in(b, count, from);
-    backend(dw.device()).matmul->matmul(out.view, up.view, in.view);
-  } else if (!skipped(dw)) {
-    NoGrad raw;
-    Tensor memory;
-    ConvShape shape = with_workspace(g, dy.dtype(), dy.device(), ConvPass::Weight, memory);
-    shape.channels_last = takes_last(g, x, dw, ConvPass::Weight, channels_last(dy) || channels_last(x));
-    const MemoryFormat order = shape.channels_last ? last_of(x) : MemoryFormat::Contiguous;
-    Tensor a = contiguous(dy, order), b = contiguous(x, order);
-    backend(dw.device()).conv->weight(shape, dw.view(), a.view(), b.view());
-  }
+  const bool dy_nhwc = channels_last(dy), x_nhwc = channels_last(x);
+  Pass pass(g, ConvPass::Weight, dy, x, dy_nhwc || x_nhwc, dy_nhwc && x_nhwc, false);
+  pass.run(dw, dy, x, OptTensor());
   return record<ConvolutionWeightBackward>(dw, {dy, x}, [&](auto& n) {
     if (n.needs(1)) n.grad_output = save(dy);
     if (n.needs(0)) n.input = save(x);
@@ -497,6 +445,57 @@ static Tensor conv_tbc(const Tensor& input, const Tensor& weight, const Tensor& 
   return permute(y, Ints{2, 0, 1});
 }
 
+// The table of algorithms as text, for rushlight.backends.cpu: fields apart by tabs, rows by lines.
+static constexpr const char* kPassNames[] = {"forward", "input", "weight"};
+static std::string conv_table() {
+  static constexpr const char* kIsaNames[] = {"any", "avx512", "avx512_bf16"};
+  std::string all;
+  const ConvTable table = backend(Device()).conv->table();
+  for (const ConvAlgorithm* row = table.begin; row < table.end; ++row) {
+    all += text(row->name, "\t", kPassNames[static_cast<int>(row->pass)], "\t",
+                row->layout == ConvLayout::NHWC ? "NHWC" : "NCHW", "\t", kIsaNames[static_cast<int>(row->isa)], "\t");
+    for (int t = 0; t < 32; ++t)
+      if (row->dtypes >> t & 1) all += text(info(static_cast<DType>(t)).name, " ");
+    all += "\n";
+  }
+  return all;
+}
+// The algorithm that would run, and those that could, by lines.
+static std::string conv_choices(const Tensor& input, const Tensor& weight, const Ints& stride, const Ints& padding,
+                                const Ints& dilation, int64_t groups, const std::string& pass_name, bool nhwc,
+                                bool has_bias) {
+  const int64_t n = weight.dim() - 2;
+  CHECK(n >= 1 && n <= 3 && input.dim() == n + 2, Runtime,
+        "conv_algorithm: expected an input and a weight of 3 to 5 dimensions, got ", to_text(input.sizes()), " and ",
+        to_text(weight.sizes()));
+  int pass = 0;
+  while (pass < 3 && pass_name != kPassNames[pass]) ++pass;
+  CHECK(pass < 3, Value, "conv_algorithm: pass is 'forward', 'input' or 'weight', got '", pass_name, "'");
+  check_types(input, weight, OptTensor());
+  const Geometry g = geometry_of("conv_algorithm", input, weight, OptTensor(), each(stride, n, "conv", "stride"),
+                                 each(padding, n, "conv", "padding"), each(dilation, n, "conv", "dilation"), false,
+                                 Ints(n, 0), groups, Pad::Given);
+  nhwc = nhwc && n >= 2;
+  ConvProblem p{.shape = g.shape,
+                .dtype = input.dtype(),
+                .pass = static_cast<ConvPass>(pass),
+                .wants_nhwc = nhwc,
+                .operands_nhwc = nhwc,
+                .has_bias = has_bias};
+  const ConvKernels& conv = *backend(input.device()).conv;
+  const ConvChoice choice = conv.choose(p);
+  std::string all = text(choice.algorithm->name, "\t", choice.nhwc() ? "NHWC" : "NCHW", "\n");
+  const ConvTable table = conv.table();
+  for (const ConvAlgorithm* row = table.begin; row < table.end; ++row)
+    if (conv.applicable(*row, p)) all += text(row->name, "\t", row->layout == ConvLayout::NHWC ? "NHWC" : "NCHW", "\n");
+  return all;
+}
+static std::string conv_forced() { return backend(Device()).conv->forced(); }
+static void force_conv(const std::string& name) {
+  CHECK(backend(Device()).conv->force(name), Value, "there is no convolution algorithm '", name,
+        "'\n  rushlight.backends.cpu.conv_table() lists them");
+}
+
 template <int N> static void define(Ops& ops) {
   const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
   ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow,
@@ -515,6 +514,11 @@ static const Register registered([](Ops& ops) {
   ops.def("convolution", convolution_op,
           "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow,
           "A convolution, plain or transposed, over one to three dimensions.");
+  ops.def("_conv_table", conv_table, "", kNoOut);
+  ops.def("_conv_choices", conv_choices, "input, weight, stride, padding, dilation, groups, pass_name, nhwc, has_bias",
+          kNoOut);
+  ops.def("_conv_forced", conv_forced, "", kNoOut);
+  ops.def("_force_conv", force_conv, "name", kNoOut);
   ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow,
           "A conv1d of (time, batch, channels) by filters (width, channels, out).");
 });

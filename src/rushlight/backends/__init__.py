@@ -8,7 +8,7 @@ import sys
 import types
 
 from .. import _C
-from . import _precision
+from . import _conv, _precision
 
 
 class _Backend(types.ModuleType):
@@ -132,7 +132,15 @@ openmp = _Backend("openmp", {}, is_available=_say(False))
 opt_einsum = _Backend(
     "opt_einsum", dict(enabled=True, strategy="auto"), is_available=_say(False), get_opt_einsum=_say(None)
 )
-cpu = _Backend("cpu", {}, get_cpu_capability=_say(_capability))
+cpu = _Backend(
+    "cpu",
+    {},
+    get_cpu_capability=_say(_capability),
+    conv_table=_conv.conv_table,
+    conv_algorithm=_conv.conv_algorithm,
+    conv_algorithms=_conv.conv_algorithms,
+    force_conv_algorithm=_conv.force_conv_algorithm,
+)
 quantized = _Backend("quantized", dict(engine="none", supported_engines=["none"]))
 nnpack = _Backend("nnpack", {}, is_available=_say(False))
 xnnpack = _Backend("xnnpack", dict(enabled=False))

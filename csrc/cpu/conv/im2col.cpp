@@ -1,6 +1,5 @@
 // Convolutions as products of matrices: tiles of output places become columns, which are multiplied. For every type and
 // shape; what there is a quicker way for goes that way (select.cpp).
-#pragma once
 #include "cpu/conv/algorithms.h"
 
 namespace rl::RL_ISA {
@@ -28,8 +27,7 @@ template <class T> struct Conv {
     int64_t places = (n1 - n0) * plane;
     Scratch<T> columns(rows * places), result(og * places);
     for (int64_t n = n0; n < n1; ++n)
-      to_columns(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane,
-                 places);
+      im2col(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane, places);
     conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(),
               places);
     for (int64_t n = n0; n < n1; ++n)
@@ -63,7 +61,7 @@ template <class T> struct Conv {
           if (!direct)
             parallel_for(
                 0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
-                  to_columns(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
+                  im2col(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
                 });
           const T* col = direct ? image : columns.get();
           int64_t grain = std::max<int64_t>(8, (2000000 / std::max<int64_t>(1, rows * plane) + 7) / 8 * 8);
@@ -85,7 +83,7 @@ template <class T> struct Conv {
         const T* image = x + (n * s.in_channels + g * cg) * in_plane;
         T* to = y + (n * s.out_channels + g * og) * plane + p0;
         const T* col = direct ? image + p0 : columns.get();
-        if (!direct) to_columns(s, image, cg, p0, p1, columns.get(), p1 - p0);
+        if (!direct) im2col(s, image, cg, p0, p1, columns.get(), p1 - p0);
         conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to,
                   plane);
         if (bias) add_bias(to, plane, bias + g * og, og, p1 - p0);
@@ -122,7 +120,7 @@ template <class T> struct Conv {
         for (int64_t p0 = 0; p0 < plane; p0 += tile) {
           int64_t p1 = std::min(plane, p0 + tile);
           conv_gemm(true, false, k, p1 - p0, og, weights, rows, from + p0, plane, T(0), columns.get(), p1 - p0);
-          add_columns(s, image, c1 - c0, p0, p1, columns.get(), p1 - p0);
+          col2im(s, image, c1 - c0, p0, p1, columns.get(), p1 - p0);
         }
       }
     });
@@ -183,7 +181,7 @@ template <class T> struct Conv {
     for (int64_t n = n0; n < n1 && gather; n += images) {
       int64_t count = std::min(images, n1 - n), places = count * plane;
       for (int64_t i = 0; i < count; ++i) {
-        to_columns(s, image(n + i), c1 - c0, 0, plane, columns.get() + i * plane, places);
+        im2col(s, image(n + i), c1 - c0, 0, plane, columns.get() + i * plane, places);
         for (int64_t o = 0; o < m; ++o)
           std::copy(side(n + i) + o * plane, side(n + i) + (o + 1) * plane, sides.get() + o * places + i * plane);
       }
@@ -194,7 +192,7 @@ template <class T> struct Conv {
       for (int64_t n = t / tiles, p0 = t % tiles * share, end = std::min(plane, p0 + share); p0 < end; p0 += tile) {
         int64_t places = std::min(end - p0, tile);
         const T* col = direct ? image(n) + p0 : columns.get();
-        if (!direct) to_columns(s, image(n), c1 - c0, p0, p0 + places, columns.get(), places);
+        if (!direct) im2col(s, image(n), c1 - c0, p0, p0 + places, columns.get(), places);
         conv_gemm(false, true, m, k, places, side(n) + p0, plane, col, direct ? plane : places, beta, to, rows);
         beta = T(1);
       }
@@ -202,4 +200,25 @@ template <class T> struct Conv {
 };
 
 }  // namespace
+
+template <class T> void im2col_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
+  Conv<T>{s}.forward(y, x, w, bias);
+}
+template <class T> void im2col_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w) {
+  Conv<T>{s}.input(dx, dy, w);
+}
+template <class T> void im2col_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x) {
+  Conv<T>{s}.weight(dw, dy, x);
+}
+
+#define IM2COL(T)                                                                      \
+  template void im2col_forward<T>(const ConvShape&, T*, const T*, const T*, const T*); \
+  template void im2col_dgrad<T>(const ConvShape&, T*, const T*, const T*);             \
+  template void im2col_wgrad<T>(const ConvShape&, T*, const T*, const T*);
+IM2COL(float)
+IM2COL(double)
+IM2COL(std::complex<float>)
+IM2COL(std::complex<double>)
+IM2COL(int64_t)
+
 }  // namespace rl::RL_ISA

@@ -1,0 +1,41 @@
+// Limits of the heuristics that choose among convolution algorithms: where an algorithm stops to be faster than the
+// next. Measured by benchmarks/conv.py on one core of an AMD EPYC (Zen 5, AVX-512, bf16), November 2026. They change
+// speed alone: what an algorithm can compute at all is its X_applicable().
+#pragma once
+#include <cstdint>
+
+namespace rl::cpu::conv::tuning {
+
+// Winograd: channels and tiles that pay for the transforms, and the part of the tiles' outputs that is wanted.
+inline constexpr int64_t kWinogradChannels = 16, kWinogradTiles = 32, kWinograd512Channels = 12;
+inline constexpr double kWinogradUsefulOutputs = 0.45, kDilatedUsefulOutputs = 0.6;
+
+// bf16 pairs are taken before Winograd below so many multiplications, or (wrt weight) output pixels.
+inline constexpr double kBf16Macs = 1.5e8;
+inline constexpr int64_t kBf16WgradPixels = 512;
+
+// Depthwise: filters per channel; channels that fill registers; pixels of an image and its result that stay in the
+// second-level cache sixteen channels at a time.
+inline constexpr int64_t kDepthwiseMultiplier = 4, kDepthwiseNhwcChannels = 12, kReorderPixels = 26000;
+
+// Many filters with a small receptive field (C * taps).
+inline constexpr int64_t kSmallField = 32, kSmallFieldFilters = 64, kSmallFieldPixels = 64;
+
+// im2row: width of a filter that is worth copying in rows; see input_excess() for the rest.
+inline constexpr int64_t kIm2rowWidth = 4, kIm2rowPixels = 256, kIm2rowFilters = 4, kIm2rowGroupChannels = 8;
+inline constexpr double kIm2rowExcess = 3, kIm2rowDgradExcess = 1.5, kIm2rowDgradPerFilter = 4,
+                        kIm2colDgradExcess = 2.5, kIm2colDgradPerFilter = 16;
+
+// NCHW images are transposed for nhwc_gemm where dilation is so large, taps so few, and so much of them sees padding.
+inline constexpr int64_t kReorderDilation = 6, kReorderTaps = 64;
+inline constexpr double kReorderInside = 0.75;
+
+// Dots for the gradient wrt weight: values that a filter sees, with any stride; output pixels. (64 is also a limit of
+// its buffers.)
+inline constexpr int64_t kDotMostColumns = 64, kDotCheapColumns = 12, kDotPixels = 512;
+
+}  // namespace rl::cpu::conv::tuning
+
+namespace rl {
+namespace tuning = cpu::conv::tuning;
+}
