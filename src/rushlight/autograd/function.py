@@ -6,7 +6,6 @@ import functools
 import threading
 import warnings
 import weakref
-from typing import Any
 
 from .. import _C
 from .._grad_mode import no_grad, set_grad_enabled
@@ -14,6 +13,7 @@ from .._grad_mode import no_grad, set_grad_enabled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 Tensor = _C.Tensor
