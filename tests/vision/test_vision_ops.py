@@ -1,6 +1,8 @@
 """Operators of vision models: against torchvision where it is installed, against plain loops everywhere."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -341,3 +343,19 @@ def test_quantized_boxes_and_regions(kind):
         ops.roi_align(rl.cat([image, image]), rois, 3)
     with pytest.raises(RuntimeError, match="to have the same type"):
         ops.roi_align(image, rois.dequantize(), 3)
+
+
+def test_each_part_is_imported_first():
+    """No part of the package needs another one to be there already."""
+    for part in (
+        "ops",
+        "models",
+        "models.detection",
+        "transforms.v2",
+        "datasets",
+        "io",
+        "tv_tensors",
+        "utils",
+    ):
+        code = f"import rushlight.vision.{part}"
+        assert subprocess.run([sys.executable, "-c", code]).returncode == 0, part

@@ -6,10 +6,10 @@ import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from .._init import initialize, truncated
 from ..ops.misc import Conv2dNormActivation, Permute
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
-from ._init import initialize, truncated
 
 __all__ = ["ConvNeXt"]
 

@@ -8,8 +8,8 @@ from rushlight import nn
 from rushlight.nn import functional as F
 from rushlight.utils import checkpoint
 
+from .._init import initialize
 from ._api import entry
-from ._init import initialize
 
 __all__ = ["DenseNet"]
 

@@ -7,10 +7,10 @@ from functools import partial
 import rushlight as rl
 from rushlight import nn
 
+from .._init import he_fan_out, initialize
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
-from ._init import he_fan_out, initialize
 from ._utils import _make_divisible
 
 __all__ = ["EfficientNet"]

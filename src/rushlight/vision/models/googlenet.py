@@ -8,8 +8,8 @@ from rushlight import nn
 from rushlight.jit import is_scripting
 from rushlight.nn import functional as F
 
+from .._init import truncated
 from ._api import entry
-from ._init import truncated
 
 __all__ = ["GoogLeNet", "GoogLeNetOutputs", "_GoogLeNetOutputs"]
 

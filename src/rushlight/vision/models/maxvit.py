@@ -10,10 +10,10 @@ import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from .._init import initialize, normal
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
-from ._init import initialize, normal
 
 __all__ = ["MaxVit"]
 

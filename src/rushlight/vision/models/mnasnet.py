@@ -4,8 +4,8 @@ from functools import partial
 
 from rushlight import nn
 
+from .._init import he_fan_out, initialize
 from ._api import entry
-from ._init import he_fan_out, initialize
 
 __all__ = ["MNASNet"]
 

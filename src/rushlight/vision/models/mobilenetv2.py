@@ -5,9 +5,9 @@ from functools import partial
 import rushlight as rl
 from rushlight import nn
 
+from .._init import he_fan_out, initialize, normal
 from ..ops.misc import Conv2dNormActivation
 from ._api import entry
-from ._init import he_fan_out, initialize, normal
 from ._utils import _make_divisible
 
 __all__ = ["MobileNetV2"]

@@ -5,10 +5,10 @@ from functools import partial
 import rushlight as rl
 from rushlight import nn
 
+from .._init import he_fan_out, initialize, normal
 from ..ops.misc import Conv2dNormActivation
 from ..ops.misc import SqueezeExcitation as SElayer
 from ._api import entry
-from ._init import he_fan_out, initialize, normal
 from ._utils import _make_divisible
 
 __all__ = ["MobileNetV3"]

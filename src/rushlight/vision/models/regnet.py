@@ -6,9 +6,9 @@ from functools import partial
 
 from rushlight import nn
 
+from .._init import he_fan_out_of_all_groups, initialize, normal
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._api import entry
-from ._init import he_fan_out_of_all_groups, initialize, normal
 from ._utils import _make_divisible
 
 __all__ = ["RegNet"]

@@ -3,8 +3,8 @@
 import rushlight as rl
 from rushlight import nn
 
+from .._init import he_fan_out, initialize
 from ._api import entry
-from ._init import he_fan_out, initialize
 
 __all__ = ["BasicBlock", "Bottleneck", "ResNet"]
 

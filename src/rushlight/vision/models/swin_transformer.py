@@ -7,10 +7,10 @@ import rushlight as rl
 from rushlight import fx, nn
 from rushlight.nn import functional as F
 
+from .._init import initialize, normal, truncated
 from ..ops.misc import MLP, Permute
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
-from ._init import initialize, normal, truncated
 
 __all__ = ["SwinTransformer"]
 

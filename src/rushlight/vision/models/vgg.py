@@ -3,8 +3,8 @@
 import rushlight as rl
 from rushlight import nn
 
+from .._init import he_fan_out, initialize, normal
 from ._api import entry
-from ._init import he_fan_out, initialize, normal
 
 __all__ = ["VGG"]
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import rushlight as rl
 from rushlight import nn
 
+from .._init import initialize, normal
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import entry
-from ._init import initialize, normal
 
 __all__ = ["VisionTransformer"]
 

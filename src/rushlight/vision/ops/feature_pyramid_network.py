@@ -6,7 +6,7 @@ from functools import partial
 from rushlight import nn
 from rushlight.nn import functional as F
 
-from ..models._init import initialize
+from .._init import initialize
 from .misc import Conv2dNormActivation
 
 

@@ -3,10 +3,10 @@
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from ..._init import he_fan_out, initialize
 from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
-from .._init import he_fan_out, initialize
 from ..mobilenetv3 import mobilenet_v3_large
 from ..resnet import resnet50
 from .anchor_utils import AnchorGenerator

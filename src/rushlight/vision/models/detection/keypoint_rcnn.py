@@ -3,9 +3,9 @@
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from ..._init import he_fan_out, initialize
 from ...ops import MultiScaleRoIAlign
 from .._api import entry
-from .._init import he_fan_out, initialize
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, without_eps
 
 __all__ = ["KeypointRCNN"]

@@ -4,10 +4,10 @@ from collections import OrderedDict
 
 from rushlight import nn
 
+from ..._init import he_fan_out, initialize
 from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .._api import entry
-from .._init import he_fan_out, initialize
 from .faster_rcnn import FasterRCNN, resnet50_pyramid, resnet50_v2_parts, without_eps
 
 __all__ = ["MaskRCNN"]

@@ -4,9 +4,9 @@ import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
 
+from ..._init import initialize, normal
 from ...ops import boxes as box_ops
 from ...ops.misc import Conv2dNormActivation
-from .._init import initialize, normal
 from ._boxes import BalancedPositiveNegativeSampler, BoxCoder, Matcher
 from .anchor_utils import AnchorGenerator as AnchorGenerator
 

@@ -9,9 +9,9 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.batchnorm import BatchNorm2d
 from rushlight.nn.modules.instancenorm import InstanceNorm2d
 
+from ..._init import he_fan_out, initialize
 from ...ops.misc import Conv2dNormActivation
 from .._api import entry
-from .._init import he_fan_out, initialize
 from ._utils import grid_sample, make_coords_grid, upsample_flow
 
 __all__ = ["RAFT"]

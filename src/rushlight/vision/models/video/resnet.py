@@ -2,8 +2,8 @@
 
 from rushlight import nn
 
+from ..._init import he_fan_out, initialize, normal
 from .._api import entry
-from .._init import he_fan_out, initialize, normal
 
 __all__ = ["VideoResNet"]
 

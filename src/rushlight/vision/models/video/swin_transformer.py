@@ -6,8 +6,8 @@ import rushlight as rl
 from rushlight import fx, nn
 from rushlight.nn import functional as F
 
+from ..._init import initialize, truncated
 from .._api import entry
-from .._init import initialize, truncated
 from ..swin_transformer import PatchMerging, SwinTransformerBlock
 
 __all__ = ["SwinTransformer3d"]
