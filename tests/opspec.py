@@ -58,6 +58,12 @@ class OpSpec:
 _generator = np.random.default_rng(0)
 
 
+def reseed():
+    """Begins the random samples anew: each test draws the same ones, whichever ran before it."""
+    global _generator
+    _generator = np.random.default_rng(0)
+
+
 def randn(*size, dtype=np.float64):
     """A float64 tensor of normal numbers."""
     return rl.tensor(np.asarray(_generator.standard_normal(size), dtype=dtype))

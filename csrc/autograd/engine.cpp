@@ -339,6 +339,9 @@ class Run {
             " but expected shape compatible with ", to_text(IntSpan(meta.sizes)));
       g = call_.rows < 0 ? g_engine_ops.sum_to(g, meta.sizes) : stacked_sum_to(g, meta.sizes);
     }
+    CHECK(g.device() == meta.device, Runtime, "Function ", from ? from->type->name : "backward",
+          " returned an invalid gradient at index ", static_cast<int64_t>(e.nr), " - expected device ",
+          to_text(meta.device), " but got ", to_text(g.device()));
     if (g.dtype() != meta.dtype) {
       if (is_complex(g.dtype()) && !is_complex(meta.dtype)) g = g_engine_ops.real(g);
       if (g.dtype() != meta.dtype) g = g_engine_ops.cast(g, meta.dtype);

@@ -239,7 +239,7 @@ int64_t overriding() { return static_cast<int64_t>(t_overriding); }
 
 static const Register registered([](Ops& ops) {
   ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate, rows=-1",
-          kNoOut);
+          kNoOut | kAnyDevice);
   ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, "Whether calls are recorded in this thread.");
   ops.def("_set_grad_enabled", set_grad, "mode", kNoOut);
   ops.def("is_inference_mode_enabled", is_inference, "", kNoOut, "Whether inference mode is on in this thread.");

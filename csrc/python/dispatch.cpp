@@ -167,7 +167,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_dispatching", is_dispatching, "", kNoOut);
   ops.def("_set_dispatch_modes", set_modes, "count", kNoOut);
   ops.def("_new_wrapper", new_wrapper, "type, sizes, strides, offset, dtype, device, bytes", kNoOut);
-  ops.def("_swap_bodies", swap_bodies, "input, other", kNoOut);
+  ops.def("_swap_bodies", swap_bodies, "input, other", kNoOut | kAnyDevice);
 });
 
 }  // namespace rl

@@ -9,6 +9,7 @@
 #include "python/autocast.h"
 #include "python/lazy_call.h"
 #include "python/note_result.h"
+#include "python/op_devices.h"
 #include "python/op_out.h"
 #include "tensor/overlap.h"
 #include "tensor/promote.h"
@@ -99,6 +100,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
 }
 
 PyObject* invoke(const OpDef& def, Overload& o, Form form, Bound& b) {
+  if (g_other_devices) check_devices(def, o, b);
   if (g_bare_types && !(o.spec.flags & (kAnyType | kView | kLazyOk))) refuse_bare_types(def, o, b);
   if ((o.spec.flags & kOld) && (!o.warned || g_warn_always)) warn_old(def, o, form);
   if (form == Form::Inplace) return invoke_inplace(def, o, b);

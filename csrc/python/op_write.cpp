@@ -21,8 +21,8 @@ static NewObject write_out(const std::string& name, Object out, Object result, b
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_assign", assign, "name, input, result", kNoOut | kAnyType);
-  ops.def("_write_out", write_out, "name, out_, result, exact=False", kNoOut | kAnyType);
+  ops.def("_assign", assign, "name, input, result", kNoOut | kAnyDevice | kAnyType);
+  ops.def("_write_out", write_out, "name, out_, result, exact=False", kNoOut | kAnyDevice | kAnyType);
 });
 
 }  // namespace rl::ops

@@ -34,7 +34,8 @@ namespace rl {
   X(kAnyType, any_type, 21, "moves elements or casts them: also of float8 and of bits, which have no arithmetic") \
   X(kDirect, direct, 22, "in place and with out= it writes straight into the target") \
   X(kBatchable, batchable, 23, "dimensions in front are carried along, though it is not elementwise: vmap calls it once") \
-  X(kOwnType, own_type, 24, "the result's type is not that of all arguments together")
+  X(kOwnType, own_type, 24, "the result's type is not that of all arguments together") \
+  X(kAnyDevice, any_device, 25, "takes tensors of several devices")
 // clang-format on
 
 enum OpFlags : uint32_t {

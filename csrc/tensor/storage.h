@@ -19,6 +19,9 @@ struct Version {
   const char* last_op = nullptr;  // what wrote, if known; lives as long as the process
 };
 
+// Whether this process ever made a tensor that is not on the CPU: until then no call compares devices.
+extern bool g_other_devices;
+
 struct Storage {
   int64_t refs = 1;
   char* data = nullptr;

@@ -72,7 +72,8 @@ def test_backward(spec):
             given = leaves(sample, convert)
             wanted = [t for t in tensors(given) if t.requires_grad]
             keywords = {k: convert(v) if isinstance(v, rl.Tensor) else v for k, v in sample.kwargs.items()}
-            results = [t for t in tensors(spec.function(*given, **keywords)) if t.requires_grad]
+            function = spec.derive or spec.function
+            results = [t for t in tensors(function(*given, **keywords)) if t.requires_grad]
             if not wanted or not results:
                 break
             found = rl.autograd.grad(results, wanted, [rl.ones_like(r) for r in results], allow_unused=True)

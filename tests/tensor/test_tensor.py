@@ -251,3 +251,11 @@ def test_lists_of_tensors_with_several_elements(values, dtype, error, words):
     with pytest.raises(error, match=words):
         rl.tensor([values, values], dtype=dtype)
     assert rl.tensor([values[:1], values[1:]], dtype=dtype).tolist() == [1, 1]
+
+
+def test_bytes_of_a_last_dimension_of_one_element():
+    """Its stride may be anything, as in the result of a 1 x 1 convolution of NHWC images; that of its bytes is 1."""
+    x = rl.randn(4, 13).as_strided((4, 13, 1, 1), (13, 1, 13, 13))
+    seen = x.view(rl.uint8)
+    assert seen.shape == (4, 13, 1, 4) and seen.stride()[-1] == 1
+    assert seen.reshape(-1).tolist() == list(x.numpy().tobytes())

@@ -267,12 +267,12 @@ static const Register registered([](Ops& ops) {
   ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut | kAnyType, "A copy in memory of its own.");
   ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut | kAnyType,
           "The tensor in row-major memory; itself if it is already.");
-  ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut | kAnyType,
+  ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut | kAnyDevice | kAnyType,
           "Writes src (broadcast and cast) into the tensor.");
-  ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut | kAnyType,
+  ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut | kAnyDevice | kAnyType,
           "The tensor with its elements replaced by those of src.");
   ops.def("fill", fill, "input, value",
-          kInplace | kDirect | kElementwise | kOwnType | kKeepsInput | kOverlapOk | kAnyType,
+          kInplace | kAnyDevice | kDirect | kElementwise | kOwnType | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by a number.");
   ops.def("zero", zero, "input", kInplace | kDirect | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
           "The tensor with every element replaced by 0.");

@@ -51,7 +51,8 @@ template <DType D> static Tensor cast_method(const Tensor& input, std::optional<
 }
 
 static const Register registered([](Ops& ops) {
-  const uint32_t flags = kMethod | kNoFunction | kNoOut | kAnyType, casts = flags | kElementwise | kOwnType;
+  const uint32_t flags = kMethod | kNoFunction | kNoOut | kAnyType | kAnyDevice,
+                 casts = flags | kElementwise | kOwnType;
   ops.def("to", to_dtype, "input, dtype, non_blocking=False, copy=False, *, memory_format=None", flags,
           "The tensor in another type or on another device.");
   ops.def("to", to_other, "input, other, non_blocking=False, copy=False, *, memory_format=None", flags);

@@ -269,7 +269,7 @@ static const Register registered([](Ops& ops) {
           "The k largest or smallest along a dimension, and their places.", both);
   ops.def("_unique_flat", unique_flat, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_unique_rows", unique_rows, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
-  ops.def("_no_derivative", no_derivative, "result, name, input", kNoOut | kAnyType,
+  ops.def("_no_derivative", no_derivative, "result, name, input", kNoOut | kAnyDevice | kAnyType,
           "For ops in Python: the result, whose backward says that the op has no derivative.");
   ops.def("_named_tuple", named_tuple, "name, fields, items", kNoOut | kNotDifferentiable);
   ops.def("searchsorted", searchsorted,

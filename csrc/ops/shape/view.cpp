@@ -123,6 +123,7 @@ static Tensor view_dtype(const Tensor& input, DType dtype) {
     int64_t last = input.dim() - 1;
     sizes[last] = rescale(sizes[last], "self.size(-1)");
     offset = rescale(offset, "self.storage_offset()");
+    strides[last] = 1;  // of a single element any stride is as good
     for (int64_t i = 0; i < last; ++i) strides[i] = rescale(strides[i], text("self.stride(", i, ")").c_str());
   }
   Tensor y = alias_as(input, dtype, sizes, strides, offset);

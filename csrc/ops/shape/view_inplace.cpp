@@ -78,8 +78,8 @@ static const Register registered([](Ops& ops) {
   ops.def("squeeze_", squeeze_dims_, "input, dim", flags);
   ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags,
           "Gives the tensor itself any sizes and strides over its storage.");
-  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None", kMethod | kNoOut | kLazyOk | kAnyType,
-          "Gives the tensor itself the sizes of another one.");
+  ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None",
+          kMethod | kNoOut | kAnyDevice | kLazyOk | kAnyType, "Gives the tensor itself the sizes of another one.");
 });
 
 }  // namespace rl::ops
