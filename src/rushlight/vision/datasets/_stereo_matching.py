@@ -7,6 +7,7 @@ import pathlib
 import random
 
 from .._pil import open_image
+from ._published import published
 from .utils import _read_pfm, download_and_extract_archive, verify_str_arg
 from .vision import VisionDataset
 
@@ -135,52 +136,7 @@ class Kitti2015Stereo(Kitti2012Stereo):
 class Middlebury2014Stereo(StereoMatchingDataset):
     """Rooms, with perfect or imperfect calibration."""
 
-    splits = {
-        "train": [
-            "Adirondack",
-            "Jadeplant",
-            "Motorcycle",
-            "Piano",
-            "Pipes",
-            "Playroom",
-            "Playtable",
-            "Recycle",
-            "Shelves",
-            "Vintage",
-        ],
-        "additional": [
-            "Backpack",
-            "Bicycle1",
-            "Cable",
-            "Classroom1",
-            "Couch",
-            "Flowers",
-            "Mask",
-            "Shopvac",
-            "Sticks",
-            "Storage",
-            "Sword1",
-            "Sword2",
-            "Umbrella",
-        ],
-        "test": [
-            "Plants",
-            "Classroom2E",
-            "Classroom2",
-            "Australia",
-            "DjembeL",
-            "CrusadeP",
-            "Crusade",
-            "Hoops",
-            "Bicycle2",
-            "Staircase",
-            "Newkuba",
-            "AustraliaP",
-            "Djembe",
-            "Livingroom",
-            "Computer",
-        ],
-    }
+    splits = published("Middlebury2014Stereo.splits")
     _has_built_in_disparity_mask = True
     _SUFFIXES = {
         None: [""],

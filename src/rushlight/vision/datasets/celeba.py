@@ -5,6 +5,7 @@ import os
 import rushlight as rl
 
 from .._pil import pil
+from ._published import published
 from .utils import check_integrity, extract_archive, verify_str_arg
 from .vision import VisionDataset
 
@@ -24,18 +25,7 @@ class CelebA(VisionDataset):
     people and not programs: get them by hand into root/celeba."""
 
     base_folder = "celeba"
-    file_list = [
-        ("0B7EVK8r0v71pZjFTYXZWM3FlRnM", "00d2c5bc6d35e252742224ab0c1e8fcb", "img_align_celeba.zip"),
-        ("0B7EVK8r0v71pblRyaVFSWGxPY0U", "75e246fa4810816ffd6ee81facbd244c", "list_attr_celeba.txt"),
-        ("1_ee_0u7vcNLOfNLegJRHmolfH5ICW-XS", "32bd1bd63d3c78cd57e08160ec5ed1e2", "identity_CelebA.txt"),
-        ("0B7EVK8r0v71pbThiMVRxWXZ4dU0", "00566efa6fedff7a56946cd1c10f1c16", "list_bbox_celeba.txt"),
-        (
-            "0B7EVK8r0v71pd0FJY3Blby1HUTQ",
-            "cc24ecafdb5b50baae59b03474781f8c",
-            "list_landmarks_align_celeba.txt",
-        ),
-        ("0B7EVK8r0v71pY0NSMzRuSXJEVkk", "d32c9cbf5e040fd4025c592c306e6668", "list_eval_partition.txt"),
-    ]
+    file_list = published("CelebA.file_list", tuple)
 
     def __init__(
         self, root, split="train", target_type="attr", transform=None, target_transform=None, download=False

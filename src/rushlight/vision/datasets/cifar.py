@@ -4,6 +4,7 @@ import os
 
 from ..transforms._to_from import to_pil_image
 from ._pickles import load_pickle
+from ._published import published
 from .utils import check_integrity, download_and_extract_archive
 from .vision import VisionDataset
 
@@ -13,19 +14,13 @@ __all__ = ["CIFAR10", "CIFAR100"]
 class CIFAR10(VisionDataset):
     """Pictures of ten kinds of things, 32 x 32. Its files are pickles, which are read without running anything."""
 
-    base_folder = "cifar-10-batches-py"
-    url = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
-    filename = "cifar-10-python.tar.gz"
-    tgz_md5 = "c58f30108f718f92721af3b95e74349a"
-    train_list = [
-        ["data_batch_1", "c99cafc152244af753f735de768cd75f"],
-        ["data_batch_2", "d4bba439e000b95fd0a9bffe97cbabec"],
-        ["data_batch_3", "54ebc095f3ab1f0389bbae665268c751"],
-        ["data_batch_4", "634d18415352ddfa80567beed471001a"],
-        ["data_batch_5", "482c414d41f54cd18b22e5b47cb7c3cb"],
-    ]
-    test_list = [["test_batch", "40351d587109b95175f43aff81a1287e"]]
-    meta = {"filename": "batches.meta", "key": "label_names", "md5": "5ff9c542aee3614f3951f8cda6e48888"}
+    base_folder = published("CIFAR10.base_folder")
+    url = published("CIFAR10.url")
+    filename = published("CIFAR10.filename")
+    tgz_md5 = published("CIFAR10.tgz_md5")
+    train_list = published("CIFAR10.train_list")
+    test_list = published("CIFAR10.test_list")
+    meta = published("CIFAR10.meta")
 
     def __init__(self, root, train=True, transform=None, target_transform=None, download=False):
         super().__init__(root, transform=transform, target_transform=target_transform)
@@ -78,10 +73,10 @@ class CIFAR10(VisionDataset):
 class CIFAR100(CIFAR10):
     """Pictures of a hundred kinds of things, 32 x 32."""
 
-    base_folder = "cifar-100-python"
-    url = "https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz"
-    filename = "cifar-100-python.tar.gz"
-    tgz_md5 = "eb9058c3a382ffc7106e4002c42a8d85"
-    train_list = [["train", "16019d7e3df5f24257cddd939b257f8d"]]
-    test_list = [["test", "f0ef6b0ae62326f3e7ffdfab6717acfc"]]
-    meta = {"filename": "meta", "key": "fine_label_names", "md5": "7973b15100ade9c7d40fb424638fde48"}
+    base_folder = published("CIFAR100.base_folder")
+    url = published("CIFAR100.url")
+    filename = published("CIFAR100.filename")
+    tgz_md5 = published("CIFAR100.tgz_md5")
+    train_list = published("CIFAR100.train_list")
+    test_list = published("CIFAR100.test_list")
+    meta = published("CIFAR100.meta")

@@ -7,6 +7,7 @@ import struct
 import rushlight as rl
 
 from ..transforms._to_from import to_pil_image
+from ._published import published
 from .utils import check_integrity, download_and_extract_archive, verify_str_arg
 from .vision import VisionDataset
 
@@ -66,27 +67,11 @@ def read_label_file(path):
 class MNIST(VisionDataset):
     """Handwritten digits, 28 x 28, in root/MNIST/raw."""
 
-    mirrors = ["https://ossci-datasets.s3.amazonaws.com/mnist/", "http://yann.lecun.com/exdb/mnist/"]
-    resources = [
-        ("train-images-idx3-ubyte.gz", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        ("train-labels-idx1-ubyte.gz", "d53e105ee54ea40749a09fcbcd1e9432"),
-        ("t10k-images-idx3-ubyte.gz", "9fb629c4189551a2d022fa330f9573f3"),
-        ("t10k-labels-idx1-ubyte.gz", "ec29112dd5afa0611ce80d1b7f02629c"),
-    ]
+    mirrors = published("MNIST.mirrors")
+    resources = published("MNIST.resources", tuple)
     training_file = "training.pt"
     test_file = "test.pt"
-    classes = [
-        "0 - zero",
-        "1 - one",
-        "2 - two",
-        "3 - three",
-        "4 - four",
-        "5 - five",
-        "6 - six",
-        "7 - seven",
-        "8 - eight",
-        "9 - nine",
-    ]
+    classes = published("MNIST.classes")
 
     def __init__(self, root, train=True, transform=None, target_transform=None, download=False):
         super().__init__(root, transform=transform, target_transform=target_transform)
@@ -167,38 +152,17 @@ class MNIST(VisionDataset):
 class FashionMNIST(MNIST):
     """Articles of clothing in MNIST's format."""
 
-    mirrors = ["http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"]
-    resources = [
-        ("train-images-idx3-ubyte.gz", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
-        ("train-labels-idx1-ubyte.gz", "25c81989df183df01b3e8a0aad5dffbe"),
-        ("t10k-images-idx3-ubyte.gz", "bef4ecab320f06d8554ea6380940ec79"),
-        ("t10k-labels-idx1-ubyte.gz", "bb300cfdad3c16e7a12a480ee83cd310"),
-    ]
-    classes = [
-        "T-shirt/top",
-        "Trouser",
-        "Pullover",
-        "Dress",
-        "Coat",
-        "Sandal",
-        "Shirt",
-        "Sneaker",
-        "Bag",
-        "Ankle boot",
-    ]
+    mirrors = published("FashionMNIST.mirrors")
+    resources = published("FashionMNIST.resources", tuple)
+    classes = published("FashionMNIST.classes")
 
 
 class KMNIST(MNIST):
     """Japanese characters in MNIST's format."""
 
-    mirrors = ["http://codh.rois.ac.jp/kmnist/dataset/kmnist/"]
-    resources = [
-        ("train-images-idx3-ubyte.gz", "bdb82020997e1d708af4cf47b453dcf7"),
-        ("train-labels-idx1-ubyte.gz", "e144d726b3acfaa3e44228e80efcd344"),
-        ("t10k-images-idx3-ubyte.gz", "5c965bf0a639b31b8f53240b1b52f4d7"),
-        ("t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134"),
-    ]
-    classes = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"]
+    mirrors = published("KMNIST.mirrors")
+    resources = published("KMNIST.resources", tuple)
+    classes = published("KMNIST.classes")
 
 
 _DIGITS = "0123456789"

@@ -3,6 +3,7 @@
 import os
 
 from ..transforms._to_from import to_pil_image
+from ._published import published
 from .utils import check_integrity, download_and_extract_archive, verify_str_arg
 from .vision import VisionDataset
 
@@ -12,21 +13,14 @@ __all__ = ["STL10"]
 class STL10(VisionDataset):
     """Pictures of ten kinds of things, 96 x 96, most of them without labels (-1)."""
 
-    base_folder = "stl10_binary"
-    url = "http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz"
-    filename = "stl10_binary.tar.gz"
-    tgz_md5 = "91f7769df0f17e558f3565bffb0c7dfb"
+    base_folder = published("STL10.base_folder")
+    url = published("STL10.url")
+    filename = published("STL10.filename")
+    tgz_md5 = published("STL10.tgz_md5")
     class_names_file = "class_names.txt"
     folds_list_file = "fold_indices.txt"
-    train_list = [
-        ["train_X.bin", "918c2871b30a85fa023e0c44e0bee87f"],
-        ["train_y.bin", "5a34089d4802c674881badbb80307741"],
-        ["unlabeled_X.bin", "5242ba1fed5e4be9e1e742405eb56ca4"],
-    ]
-    test_list = [
-        ["test_X.bin", "7f263ba9f9e0b06b93213547f721ac82"],
-        ["test_y.bin", "36f9794fa4beb8a2c72628de14fa638e"],
-    ]
+    train_list = published("STL10.train_list")
+    test_list = published("STL10.test_list")
     splits = ("train", "train+unlabeled", "unlabeled", "test")
 
     def __init__(

@@ -5,6 +5,7 @@ from copy import copy
 
 import rushlight as rl
 from rushlight.vision import datasets, tv_tensors
+from rushlight.vision.datasets._published import published
 from rushlight.vision.transforms.v2 import functional as F
 
 __all__ = ["wrap_dataset_for_transforms_v2"]
@@ -206,29 +207,7 @@ def _coco(dataset, target_keys):
     return wrapper
 
 
-_VOC = [
-    "__background__",
-    "aeroplane",
-    "bicycle",
-    "bird",
-    "boat",
-    "bottle",
-    "bus",
-    "car",
-    "cat",
-    "chair",
-    "cow",
-    "diningtable",
-    "dog",
-    "horse",
-    "motorbike",
-    "person",
-    "pottedplant",
-    "sheep",
-    "sofa",
-    "train",
-    "tvmonitor",
-]
+_VOC = published("VOC.classes")
 
 
 @WRAPPER_FACTORIES.register(datasets.VOCDetection)
