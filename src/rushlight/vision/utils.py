@@ -26,17 +26,11 @@ def _spread(t, low, high):
 
 def _as_batch(tensor):
     """(N, 3 or C, H, W)"""
-    if isinstance(tensor, list):
-        tensor = rl.stack(tensor, dim=0)
-    if tensor.dim() == 2:
-        tensor = tensor.unsqueeze(0)
-    if tensor.dim() == 3:
-        if tensor.size(0) == 1:
-            tensor = rl.cat((tensor, tensor, tensor), 0)
-        tensor = tensor.unsqueeze(0)
-    if tensor.dim() == 4 and tensor.size(1) == 1:
-        tensor = rl.cat((tensor, tensor, tensor), 1)
-    return tensor
+    images = rl.stack(tensor) if isinstance(tensor, list) else tensor
+    while images.dim() in (2, 3):
+        images = images.unsqueeze(0)
+    grey = images.dim() == 4 and images.size(1) == 1
+    return rl.cat([images] * 3, 1) if grey else images
 
 
 @rl.no_grad()
@@ -84,19 +78,16 @@ def _palette(count):
 
 def _parse_colors(colors, num_objects, dtype=rl.uint8):
     """One (r, g, b) for each object from nothing, a colour, or a list of them; in [0, 1] for floats."""
-    if colors is None:
-        colors = _palette(num_objects)
-    elif isinstance(colors, list):
-        if len(colors) < num_objects:
-            raise ValueError(
-                f"Number of colors must be equal or larger than the number of objects, but got {len(colors)} < {num_objects}."
-            )
-    elif not isinstance(colors, (tuple, str)):
+    given = _palette(num_objects) if colors is None else colors
+    if not isinstance(given, (list, tuple, str)):
         raise ValueError(f"colors must be a tuple or a string, or a list thereof, but got {colors}.")
-    elif isinstance(colors, tuple) and len(colors) != 3:
+    if isinstance(given, tuple) and len(given) != 3:
         raise ValueError(f"If passed as tuple, colors should be an RGB triplet, but got {colors}.")
-    else:
-        colors = [colors] * num_objects
+    colors = given if isinstance(given, list) else [given] * num_objects
+    if len(colors) < num_objects:
+        raise ValueError(
+            f"Number of colors must be equal or larger than the number of objects, but got {len(colors)} < {num_objects}."
+        )
     colors = [pil("ImageColor").getrgb(c) if isinstance(c, str) else c for c in colors]
     if dtype.is_floating_point:
         colors = [tuple(v / 255 for v in c) for c in colors]
@@ -111,6 +102,11 @@ def _check_picture(image, dtypes=(rl.uint8,), what="The image must be a tensor")
         raise ValueError(f"The image dtype must be {expected}, got {image.dtype}")
     if image.dim() != 3:
         raise ValueError("Pass individual images, not batches")
+
+
+def _check_rgb(image):
+    if image.size(0) != 3:
+        raise ValueError("Pass an RGB image. Other Image formats are not supported")
 
 
 def _draw_rotated(draw, box, width, color, inside):
@@ -201,10 +197,8 @@ def draw_bounding_boxes(
 def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
     """The picture (3, H, W) with masks (H, W) or (N, H, W) laid over it; alpha 0 shows none of them, 1 nothing else."""
     _check_picture(image, (rl.uint8, rl.float32))
-    if image.size(0) != 3:
-        raise ValueError("Pass an RGB image. Other Image formats are not supported")
-    if masks.ndim == 2:
-        masks = masks[None, :, :]
+    _check_rgb(image)
+    masks = masks.unsqueeze(0) if masks.ndim == 2 else masks
     if masks.ndim != 3:
         raise ValueError("masks must be of shape (H, W) or (batch_size, H, W)")
     if masks.dtype != rl.bool:
@@ -229,8 +223,7 @@ def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
 def draw_keypoints(image, keypoints, connectivity=None, colors=None, radius=2, width=3, visibility=None):
     """The picture (3, H, W) with the points (instances, K, 2) drawn on it, and lines between those that are connected."""
     _check_picture(image, (rl.uint8, rl.float32))
-    if image.size()[0] != 3:
-        raise ValueError("Pass an RGB image. Other Image formats are not supported")
+    _check_rgb(image)
     if keypoints.ndim != 3:
         raise ValueError("keypoints must be of shape (num_instances, K, 2)")
     seen = rl.ones(keypoints.shape[:-1], dtype=rl.bool) if visibility is None else visibility

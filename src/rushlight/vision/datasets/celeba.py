@@ -35,10 +35,7 @@ class CelebA(VisionDataset):
         self.target_type = target_type if isinstance(target_type, list) else [target_type]
         if not self.target_type and self.target_transform is not None:
             raise RuntimeError("target_transform is specified but target_type is empty")
-        if download:
-            self.download()
-        if not self._check_integrity():
-            raise RuntimeError("Dataset not found or corrupted. You can use download=True to download it")
+        self._prepare(download, self._check_integrity)
         number = _SPLITS[
             verify_str_arg(split.lower() if isinstance(split, str) else split, "split", tuple(_SPLITS))
         ]

@@ -21,10 +21,8 @@ class FakeData(VisionDataset):
         random_offset=0,
     ):
         super().__init__(transform=transform, target_transform=target_transform)
-        self.size = size
-        self.num_classes = num_classes
-        self.image_size = image_size
-        self.random_offset = random_offset
+        self.size, self.image_size = size, image_size
+        self.num_classes, self.random_offset = num_classes, random_offset
 
     def __getitem__(self, index):
         if index >= len(self):

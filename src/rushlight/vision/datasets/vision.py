@@ -9,6 +9,10 @@ from .utils import NOT_FOUND, verify_str_arg
 __all__ = ["StandardTransform", "VisionDataset"]
 
 
+def _applied(transform, value):
+    return value if transform is None else transform(value)
+
+
 class StandardTransform:
     """One transform for the picture, one for its target."""
 
@@ -17,11 +21,7 @@ class StandardTransform:
         self.target_transform = target_transform
 
     def __call__(self, input, target):
-        if self.transform is not None:
-            input = self.transform(input)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return input, target
+        return _applied(self.transform, input), _applied(self.target_transform, target)
 
     def _format_transform_repr(self, transform, head):
         first, *rest = repr(transform).splitlines()
@@ -70,11 +70,7 @@ class VisionDataset(data.Dataset):
             raise RuntimeError(message)
 
     def _transformed(self, img, target):
-        if self.transform is not None:
-            img = self.transform(img)
-        if self.target_transform is not None:
-            target = self.target_transform(target)
-        return img, target
+        return _applied(self.transform, img), _applied(self.target_transform, target)
 
     def extra_repr(self):
         return ""

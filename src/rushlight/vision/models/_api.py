@@ -3,6 +3,7 @@
 import enum
 import functools
 import inspect
+import operator
 import sys
 import warnings
 from fnmatch import fnmatch
@@ -55,17 +56,9 @@ class WeightsEnum(enum.Enum):
     def __reduce_ex__(self, protocol):
         return getattr, (type(self), self.name)
 
-    @property
-    def url(self):
-        return self.value.url
-
-    @property
-    def transforms(self):
-        return self.value.transforms
-
-    @property
-    def meta(self):
-        return self.value.meta
+    url = property(operator.attrgetter("value.url"))
+    transforms = property(operator.attrgetter("value.transforms"))
+    meta = property(operator.attrgetter("value.meta"))
 
 
 class _Meta(dict):

@@ -14,6 +14,11 @@ def _make_divisible(v, divisor, min_value=None):
     return new + divisor if new < 0.9 * v else new
 
 
+def dropout_classifier(features, num_classes, dropout, inplace=True):
+    """Dropout and one linear layer."""
+    return nn.Sequential(nn.Dropout(p=dropout, inplace=inplace), nn.Linear(features, num_classes))
+
+
 class IntermediateLayerGetter(nn.ModuleDict):
     """The children of a module up to the last one asked for; calling it gives their outputs under new names."""
 

@@ -27,15 +27,10 @@ class AlexNet(nn.Module):
                 layers.append(nn.MaxPool2d(kernel_size=3, stride=2))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d((6, 6))
-        self.classifier = nn.Sequential(
-            nn.Dropout(p=dropout),
-            nn.Linear(256 * 6 * 6, 4096),
-            nn.ReLU(inplace=True),
-            nn.Dropout(p=dropout),
-            nn.Linear(4096, 4096),
-            nn.ReLU(inplace=True),
-            nn.Linear(4096, num_classes),
-        )
+        head = []
+        for features in (256 * 6 * 6, 4096):
+            head += [nn.Dropout(p=dropout), nn.Linear(features, 4096), nn.ReLU(inplace=True)]
+        self.classifier = nn.Sequential(*head, nn.Linear(4096, num_classes))
 
     def forward(self, x):
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))

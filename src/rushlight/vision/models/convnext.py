@@ -28,15 +28,9 @@ class CNBlock(nn.Module):
     def __init__(self, dim, layer_scale, stochastic_depth_prob, norm_layer=None):
         super().__init__()
         norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-6)
-        self.block = nn.Sequential(
-            nn.Conv2d(dim, dim, kernel_size=7, padding=3, groups=dim, bias=True),
-            Permute([0, 2, 3, 1]),
-            norm_layer(dim),
-            nn.Linear(in_features=dim, out_features=4 * dim, bias=True),
-            nn.GELU(),
-            nn.Linear(in_features=4 * dim, out_features=dim, bias=True),
-            Permute([0, 3, 1, 2]),
-        )
+        depthwise = nn.Conv2d(dim, dim, kernel_size=7, padding=3, groups=dim)
+        mlp = [norm_layer(dim), nn.Linear(dim, 4 * dim), nn.GELU(), nn.Linear(4 * dim, dim)]
+        self.block = nn.Sequential(depthwise, Permute([0, 2, 3, 1]), *mlp, Permute([0, 3, 1, 2]))
         self.layer_scale = nn.Parameter(rl.ones(dim, 1, 1) * layer_scale)
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
 

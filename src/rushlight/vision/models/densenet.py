@@ -14,19 +14,24 @@ from ._api import entry
 __all__ = ["DenseNet"]
 
 
+def _norm_relu_conv(in_channels, out_channels, kernel):
+    """A normalization, an activation and a convolution that keeps the size, by name."""
+    return OrderedDict(
+        norm=nn.BatchNorm2d(in_channels),
+        relu=nn.ReLU(inplace=True),
+        conv=nn.Conv2d(in_channels, out_channels, kernel, padding=kernel // 2, bias=False),
+    )
+
+
 class _DenseLayer(nn.Module):
     def __init__(self, num_input_features, growth_rate, bn_size, drop_rate, memory_efficient=False):
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(num_input_features)
-        self.relu1 = nn.ReLU(inplace=True)
-        self.conv1 = nn.Conv2d(num_input_features, bn_size * growth_rate, kernel_size=1, stride=1, bias=False)
-        self.norm2 = nn.BatchNorm2d(bn_size * growth_rate)
-        self.relu2 = nn.ReLU(inplace=True)
-        self.conv2 = nn.Conv2d(
-            bn_size * growth_rate, growth_rate, kernel_size=3, stride=1, padding=1, bias=False
-        )
-        self.drop_rate = float(drop_rate)
-        self.memory_efficient = memory_efficient
+        widths = (num_input_features, bn_size * growth_rate, growth_rate)
+        for i, kernel in enumerate((1, 3)):
+            layers = _norm_relu_conv(widths[i], widths[i + 1], kernel)
+            for name, layer in layers.items():
+                self.add_module(f"{name}{i + 1}", layer)
+        self.drop_rate, self.memory_efficient = float(drop_rate), memory_efficient
 
     def bn_function(self, inputs):
         return self.conv1(self.relu1(self.norm1(rl.cat(inputs, 1))))
@@ -64,10 +69,7 @@ class _DenseBlock(nn.ModuleDict):
 
 class _Transition(nn.Sequential):
     def __init__(self, num_input_features, num_output_features):
-        super().__init__()
-        self.norm = nn.BatchNorm2d(num_input_features)
-        self.relu = nn.ReLU(inplace=True)
-        self.conv = nn.Conv2d(num_input_features, num_output_features, kernel_size=1, stride=1, bias=False)
+        super().__init__(_norm_relu_conv(num_input_features, num_output_features, 1))
         self.pool = nn.AvgPool2d(kernel_size=2, stride=2)
 
 

@@ -11,7 +11,7 @@ from .._init import he_fan_out, initialize
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ..ops.stochastic_depth import StochasticDepth
 from ._api import entry
-from ._utils import _make_divisible
+from ._utils import _make_divisible, dropout_classifier
 
 __all__ = ["EfficientNet"]
 
@@ -165,7 +165,7 @@ class EfficientNet(nn.Module):
         layers.append(conv(last, out, kernel_size=1))
         self.features = nn.Sequential(*layers)
         self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(out, num_classes))
+        self.classifier = dropout_classifier(out, num_classes, dropout)
         initialize(self, conv=he_fan_out, linear=_uniform_by_rows)
 
     def forward(self, x):

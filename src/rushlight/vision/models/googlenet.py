@@ -44,8 +44,8 @@ class BasicConv2d(nn.Module):
 
     def __init__(self, in_channels, out_channels, **kwargs):
         super().__init__()
-        self.conv = nn.Conv2d(in_channels, out_channels, bias=False, **kwargs)
-        self.bn = nn.BatchNorm2d(out_channels, eps=0.001)
+        conv = nn.Conv2d(in_channels, out_channels, bias=False, **kwargs)
+        self.conv, self.bn = conv, nn.BatchNorm2d(out_channels, eps=0.001)
 
     def forward(self, x):
         return F.relu(self.bn(self.conv(x)), inplace=True)
@@ -97,8 +97,7 @@ class InceptionAux(nn.Module):
     def __init__(self, in_channels, num_classes, conv_block=None, dropout=0.7):
         super().__init__()
         self.conv = (conv_block or BasicConv2d)(in_channels, 128, kernel_size=1)
-        self.fc1 = nn.Linear(2048, 1024)
-        self.fc2 = nn.Linear(1024, num_classes)
+        self.fc1, self.fc2 = nn.Linear(2048, 1024), nn.Linear(1024, num_classes)
         self.dropout = nn.Dropout(p=dropout)
 
     def forward(self, x):

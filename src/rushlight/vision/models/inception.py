@@ -132,10 +132,8 @@ class InceptionAux(nn.Module):
         super().__init__()
         conv = conv_block or BasicConv2d
         self.conv0 = conv(in_channels, 128, kernel_size=1)
-        self.conv1 = conv(128, 768, kernel_size=5)
-        self.conv1.stddev = 0.01
-        self.fc = nn.Linear(768, num_classes)
-        self.fc.stddev = 0.001
+        self.conv1, self.fc = conv(128, 768, kernel_size=5), nn.Linear(768, num_classes)
+        self.conv1.stddev, self.fc.stddev = 0.01, 0.001
 
     def forward(self, x):
         x = self.conv1(self.conv0(F.avg_pool2d(x, kernel_size=5, stride=3)))
@@ -182,8 +180,7 @@ class Inception3(nn.Module):
         self.Mixed_7a = d(768)
         self.Mixed_7b = e(1280)
         self.Mixed_7c = e(2048)
-        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
-        self.dropout = nn.Dropout(p=dropout)
+        self.avgpool, self.dropout = nn.AdaptiveAvgPool2d((1, 1)), nn.Dropout(p=dropout)
         self.fc = nn.Linear(2048, num_classes)
         init_inception(self, "inception_v3", init_weights, 0.1)
 

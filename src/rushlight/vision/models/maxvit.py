@@ -176,21 +176,14 @@ class PartitionAttentionLayer(nn.Module):
         else:
             self.p, self.g = self.n_partitions, partition_size
         self.partition_op, self.departition_op = WindowPartition(), WindowDepartition()
-        grid = partition_type == "grid"
-        self.partition_swap = SwapAxes(-2, -3) if grid else nn.Identity()
-        self.departition_swap = SwapAxes(-2, -3) if grid else nn.Identity()
-        self.attn_layer = nn.Sequential(
-            norm_layer(in_channels),
-            RelativePositionalMultiHeadAttention(in_channels, head_dim, partition_size**2),
-            nn.Dropout(attention_dropout),
+        self.partition_swap, self.departition_swap = (
+            SwapAxes(-2, -3) if partition_type == "grid" else nn.Identity() for _ in range(2)
         )
-        self.mlp_layer = nn.Sequential(
-            nn.LayerNorm(in_channels),
-            nn.Linear(in_channels, in_channels * mlp_ratio),
-            activation_layer(),
-            nn.Linear(in_channels * mlp_ratio, in_channels),
-            nn.Dropout(mlp_dropout),
-        )
+        attention = RelativePositionalMultiHeadAttention(in_channels, head_dim, partition_size**2)
+        self.attn_layer = nn.Sequential(norm_layer(in_channels), attention, nn.Dropout(attention_dropout))
+        hidden = in_channels * mlp_ratio
+        mlp = (nn.Linear(in_channels, hidden), activation_layer(), nn.Linear(hidden, in_channels))
+        self.mlp_layer = nn.Sequential(nn.LayerNorm(in_channels), *mlp, nn.Dropout(mlp_dropout))
         self.stochastic_dropout = StochasticDepth(p_stochastic_dropout, mode="row")
 
     def forward(self, x):
@@ -341,20 +334,10 @@ class MaxVit(nn.Module):
                     f"the partition size or the input size.\nCurrent configuration yields the following block input sizes: "
                     f"{_make_block_input_shapes(input_size, len(block_channels))}."
                 )
+        options = {"norm_layer": norm_layer, "activation_layer": activation_layer, "inplace": None}
         self.stem = nn.Sequential(
-            Conv2dNormActivation(
-                3,
-                stem_channels,
-                3,
-                stride=2,
-                norm_layer=norm_layer,
-                activation_layer=activation_layer,
-                bias=False,
-                inplace=None,
-            ),
-            Conv2dNormActivation(
-                stem_channels, stem_channels, 3, stride=1, norm_layer=None, activation_layer=None, bias=True
-            ),
+            Conv2dNormActivation(3, stem_channels, stride=2, bias=False, **options),
+            Conv2dNormActivation(stem_channels, stem_channels, norm_layer=None, activation_layer=None),
         )
         size = _get_conv_output_shape(input_size, kernel_size=3, stride=2, padding=1)
         self.partition_size = partition_size

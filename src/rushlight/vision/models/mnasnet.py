@@ -6,6 +6,7 @@ from rushlight import nn
 
 from .._init import he_fan_out, initialize
 from ._api import entry
+from ._utils import dropout_classifier
 
 __all__ = ["MNASNet"]
 
@@ -22,6 +23,12 @@ _STACKS = [
 ]
 
 
+def _conv(in_ch, out_ch, kernel, stride=1, groups=1, momentum=_MOMENTUM):
+    """A convolution that keeps the size at stride 1, its normalization and its activation."""
+    conv = nn.Conv2d(in_ch, out_ch, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
+    return [conv, nn.BatchNorm2d(out_ch, momentum=momentum), nn.ReLU(inplace=True)]
+
+
 class _InvertedResidual(nn.Module):
     def __init__(self, in_ch, out_ch, kernel_size, stride, expansion_factor, bn_momentum=0.1):
         super().__init__()
@@ -32,14 +39,9 @@ class _InvertedResidual(nn.Module):
         mid = in_ch * expansion_factor
         self.apply_residual = in_ch == out_ch and stride == 1
         self.layers = nn.Sequential(
-            nn.Conv2d(in_ch, mid, 1, bias=False),
-            nn.BatchNorm2d(mid, momentum=bn_momentum),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(mid, mid, kernel_size, padding=kernel_size // 2, stride=stride, groups=mid, bias=False),
-            nn.BatchNorm2d(mid, momentum=bn_momentum),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(mid, out_ch, 1, bias=False),
-            nn.BatchNorm2d(out_ch, momentum=bn_momentum),
+            *_conv(in_ch, mid, 1, momentum=bn_momentum),
+            *_conv(mid, mid, kernel_size, stride, mid, momentum=bn_momentum),
+            *_conv(mid, out_ch, 1, momentum=bn_momentum)[:2],
         )
 
     def forward(self, input):
@@ -72,26 +74,16 @@ class MNASNet(nn.Module):
             _round_to_multiple_of(c * alpha, 8) for c in (32, 16, *(s[0] for s in _STACKS))
         ]
         layers = [
-            nn.Conv2d(3, first, 3, padding=1, stride=2, bias=False),
-            nn.BatchNorm2d(first, momentum=_MOMENTUM),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(first, first, 3, padding=1, stride=1, groups=first, bias=False),
-            nn.BatchNorm2d(first, momentum=_MOMENTUM),
-            nn.ReLU(inplace=True),
-            nn.Conv2d(first, second, 1, padding=0, stride=1, bias=False),
-            nn.BatchNorm2d(second, momentum=_MOMENTUM),
+            *_conv(3, first, 3, stride=2),
+            *_conv(first, first, 3, groups=first),
+            *_conv(first, second, 1)[:2],
         ]
         channels = second
         for width, (_, kernel, stride, factor, repeats) in zip(widths, _STACKS):
             layers.append(_stack(channels, width, kernel, stride, factor, repeats))
             channels = width
-        layers += [
-            nn.Conv2d(channels, 1280, 1, padding=0, stride=1, bias=False),
-            nn.BatchNorm2d(1280, momentum=_MOMENTUM),
-            nn.ReLU(inplace=True),
-        ]
-        self.layers = nn.Sequential(*layers)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout, inplace=True), nn.Linear(1280, num_classes))
+        self.layers = nn.Sequential(*layers, *_conv(channels, 1280, 1))
+        self.classifier = dropout_classifier(1280, num_classes, dropout)
         sigmoid = partial(nn.init.kaiming_uniform_, mode="fan_out", nonlinearity="sigmoid")
         initialize(self, conv=he_fan_out, linear=sigmoid)
 

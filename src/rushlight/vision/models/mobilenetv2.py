@@ -8,7 +8,7 @@ from rushlight import nn
 from .._init import he_fan_out, initialize, normal
 from ..ops.misc import Conv2dNormActivation
 from ._api import entry
-from ._utils import _make_divisible
+from ._utils import _make_divisible, dropout_classifier
 
 __all__ = ["MobileNetV2"]
 
@@ -83,7 +83,7 @@ class MobileNetV2(nn.Module):
                 channels = out
         features.append(conv(channels, self.last_channel, kernel_size=1))
         self.features = nn.Sequential(*features)
-        self.classifier = nn.Sequential(nn.Dropout(p=dropout), nn.Linear(self.last_channel, num_classes))
+        self.classifier = dropout_classifier(self.last_channel, num_classes, dropout, inplace=False)
         initialize(self, conv=he_fan_out, linear=normal(0.01))
 
     def forward(self, x):

@@ -29,14 +29,12 @@ class InvertedResidualConfig:
         dilation,
         width_mult,
     ):
-        self.input_channels = self.adjust_channels(input_channels, width_mult)
-        self.kernel = kernel
-        self.expanded_channels = self.adjust_channels(expanded_channels, width_mult)
-        self.out_channels = self.adjust_channels(out_channels, width_mult)
-        self.use_se = use_se
-        self.use_hs = activation == "HS"
-        self.stride = stride
-        self.dilation = dilation
+        self.input_channels, self.expanded_channels, self.out_channels = (
+            self.adjust_channels(channels, width_mult)
+            for channels in (input_channels, expanded_channels, out_channels)
+        )
+        self.kernel, self.stride, self.dilation = kernel, stride, dilation
+        self.use_se, self.use_hs = use_se, activation == "HS"
 
     @staticmethod
     def adjust_channels(channels, width_mult):
@@ -71,14 +69,9 @@ class InvertedResidual(nn.Module):
         )
         if cnf.use_se:
             layers.append(se_layer(wide, _make_divisible(wide // 4, 8)))
-        layers.append(
-            Conv2dNormActivation(
-                wide, cnf.out_channels, kernel_size=1, norm_layer=norm_layer, activation_layer=None
-            )
-        )
+        layers.append(conv(wide, cnf.out_channels, kernel_size=1, activation_layer=None))
         self.block = nn.Sequential(*layers)
-        self.out_channels = cnf.out_channels
-        self._is_cn = cnf.stride > 1
+        self.out_channels, self._is_cn = cnf.out_channels, cnf.stride > 1
 
     def forward(self, input):
         result = self.block(input)

@@ -77,26 +77,12 @@ class ResBottleneckBlock(nn.Module):
         se_ratio=None,
     ):
         super().__init__()
+        shape, layers = (width_in, width_out), (norm_layer, activation_layer)
         self.proj = None
         if width_in != width_out or stride != 1:
-            self.proj = Conv2dNormActivation(
-                width_in,
-                width_out,
-                kernel_size=1,
-                stride=stride,
-                norm_layer=norm_layer,
-                activation_layer=None,
-            )
-        self.f = BottleneckTransform(
-            width_in,
-            width_out,
-            stride,
-            norm_layer,
-            activation_layer,
-            group_width,
-            bottleneck_multiplier,
-            se_ratio,
-        )
+            options = {"stride": stride, "norm_layer": norm_layer, "activation_layer": None}
+            self.proj = Conv2dNormActivation(*shape, kernel_size=1, **options)
+        self.f = BottleneckTransform(*shape, stride, *layers, group_width, bottleneck_multiplier, se_ratio)
         self.activation = activation_layer(inplace=True)
 
     def forward(self, x):

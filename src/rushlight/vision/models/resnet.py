@@ -19,6 +19,12 @@ def conv1x1(in_planes, out_planes, stride=1):
     return nn.Conv2d(in_planes, out_planes, 1, stride, bias=False)
 
 
+def _add_conv(block, i, conv, norm_layer):
+    """The i-th convolution of a block and its normalization."""
+    block.add_module(f"conv{i}", conv)
+    block.add_module(f"bn{i}", norm_layer(conv.out_channels))
+
+
 class BasicBlock(nn.Module):
     """Two 3 x 3 convolutions and a shortcut."""
 
@@ -36,18 +42,15 @@ class BasicBlock(nn.Module):
         norm_layer=None,
     ):
         super().__init__()
-        norm_layer = norm_layer or nn.BatchNorm2d
-        if groups != 1 or base_width != 64:
+        if (groups, base_width) != (1, 64):
             raise ValueError("BasicBlock only supports groups=1 and base_width=64")
         if dilation > 1:
             raise NotImplementedError("Dilation > 1 not supported in BasicBlock")
-        self.conv1 = conv3x3(inplanes, planes, stride)
-        self.bn1 = norm_layer(planes)
+        norm_layer = norm_layer or nn.BatchNorm2d
+        _add_conv(self, 1, conv3x3(inplanes, planes, stride), norm_layer)
         self.relu = nn.ReLU(inplace=True)
-        self.conv2 = conv3x3(planes, planes)
-        self.bn2 = norm_layer(planes)
-        self.downsample = downsample
-        self.stride = stride
+        _add_conv(self, 2, conv3x3(planes, planes), norm_layer)
+        self.downsample, self.stride = downsample, stride
 
     def forward(self, x):
         out = self.relu(self.bn1(self.conv1(x)))
@@ -73,17 +76,16 @@ class Bottleneck(nn.Module):
         norm_layer=None,
     ):
         super().__init__()
-        norm_layer = norm_layer or nn.BatchNorm2d
         width = int(planes * (base_width / 64.0)) * groups
-        self.conv1 = conv1x1(inplanes, width)
-        self.bn1 = norm_layer(width)
-        self.conv2 = conv3x3(width, width, stride, groups, dilation)
-        self.bn2 = norm_layer(width)
-        self.conv3 = conv1x1(width, planes * self.expansion)
-        self.bn3 = norm_layer(planes * self.expansion)
+        convs = (
+            conv1x1(inplanes, width),
+            conv3x3(width, width, stride, groups, dilation),
+            conv1x1(width, planes * self.expansion),
+        )
+        for i, conv in enumerate(convs, 1):
+            _add_conv(self, i, conv, norm_layer or nn.BatchNorm2d)
         self.relu = nn.ReLU(inplace=True)
-        self.downsample = downsample
-        self.stride = stride
+        self.downsample, self.stride = downsample, stride
 
     def forward(self, x):
         out = self.relu(self.bn1(self.conv1(x)))
@@ -116,16 +118,13 @@ class ResNet(nn.Module):
             raise ValueError(
                 f"replace_stride_with_dilation should be None or a 3-element tuple, got {replace_stride_with_dilation}"
             )
-        self.groups = groups
-        self.base_width = width_per_group
-        self.conv1 = nn.Conv2d(3, self.inplanes, kernel_size=7, stride=2, padding=3, bias=False)
-        self.bn1 = self._norm_layer(self.inplanes)
-        self.relu = nn.ReLU(inplace=True)
-        self.maxpool = nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
+        self.groups, self.base_width = groups, width_per_group
+        _add_conv(self, 1, nn.Conv2d(3, self.inplanes, 7, stride=2, padding=3, bias=False), self._norm_layer)
+        self.relu, self.maxpool = nn.ReLU(inplace=True), nn.MaxPool2d(kernel_size=3, stride=2, padding=1)
         self.layer1 = self._make_layer(block, 64, layers[0])
-        self.layer2 = self._make_layer(block, 128, layers[1], stride=2, dilate=dilate[0])
-        self.layer3 = self._make_layer(block, 256, layers[2], stride=2, dilate=dilate[1])
-        self.layer4 = self._make_layer(block, 512, layers[3], stride=2, dilate=dilate[2])
+        for i in (1, 2, 3):
+            stage = self._make_layer(block, 64 << i, layers[i], stride=2, dilate=dilate[i - 1])
+            self.add_module(f"layer{i + 1}", stage)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(512 * block.expansion, num_classes)
         self._initialize(zero_init_residual)
@@ -140,31 +139,20 @@ class ResNet(nn.Module):
                 nn.init.constant_(getattr(m, last).weight, 0)
 
     def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
-        norm_layer, before = self._norm_layer, self.dilation
+        before, out = self.dilation, planes * block.expansion
         if dilate:
-            self.dilation *= stride
-            stride = 1
-        downsample = None
-        if stride != 1 or self.inplanes != planes * block.expansion:
-            downsample = nn.Sequential(
-                conv1x1(self.inplanes, planes * block.expansion, stride), norm_layer(planes * block.expansion)
-            )
-        layers = [
-            block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, before, norm_layer)
-        ]
-        self.inplanes = planes * block.expansion
-        for _ in range(1, blocks):
-            layers.append(
-                block(
-                    self.inplanes,
-                    planes,
-                    groups=self.groups,
-                    base_width=self.base_width,
-                    dilation=self.dilation,
-                    norm_layer=norm_layer,
-                )
-            )
-        return nn.Sequential(*layers)
+            self.dilation, stride = self.dilation * stride, 1
+        shortcut = None
+        if (self.inplanes, 1) != (out, stride):
+            shortcut = nn.Sequential(conv1x1(self.inplanes, out, stride), self._norm_layer(out))
+
+        def make(inplanes, stride, downsample, dilation):
+            width = self.groups, self.base_width
+            return block(inplanes, planes, stride, downsample, *width, dilation, self._norm_layer)
+
+        first = make(self.inplanes, stride, shortcut, before)
+        self.inplanes = out
+        return nn.Sequential(first, *(make(out, 1, None, self.dilation) for _ in range(1, blocks)))
 
     def _forward_impl(self, x):
         x = self.maxpool(self.relu(self.bn1(self.conv1(x))))

@@ -15,12 +15,13 @@ class Fire(nn.Module):
     def __init__(self, inplanes, squeeze_planes, expand1x1_planes, expand3x3_planes):
         super().__init__()
         self.inplanes = inplanes
-        self.squeeze = nn.Conv2d(inplanes, squeeze_planes, kernel_size=1)
-        self.squeeze_activation = nn.ReLU(inplace=True)
-        self.expand1x1 = nn.Conv2d(squeeze_planes, expand1x1_planes, kernel_size=1)
-        self.expand1x1_activation = nn.ReLU(inplace=True)
-        self.expand3x3 = nn.Conv2d(squeeze_planes, expand3x3_planes, kernel_size=3, padding=1)
-        self.expand3x3_activation = nn.ReLU(inplace=True)
+        for name, inputs, outputs, kernel in (
+            ("squeeze", inplanes, squeeze_planes, 1),
+            ("expand1x1", squeeze_planes, expand1x1_planes, 1),
+            ("expand3x3", squeeze_planes, expand3x3_planes, 3),
+        ):
+            self.add_module(name, nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2))
+            self.add_module(f"{name}_activation", nn.ReLU(inplace=True))
 
     def forward(self, x):
         x = self.squeeze_activation(self.squeeze(x))

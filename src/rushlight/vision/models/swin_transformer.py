@@ -122,8 +122,10 @@ def shifted_window_attention(
 fx.wrap("shifted_window_attention")  # which windows there are depends on the size of the picture
 
 
-class ShiftedWindowAttention(nn.Module):
-    """Attention within windows that may be shifted; places know each other by a learned bias."""
+class WindowAttention(nn.Module):
+    """Attention within windows of `axes` dimensions; positions know each other by a learned bias."""
+
+    axes: int
 
     def __init__(
         self,
@@ -137,55 +139,60 @@ class ShiftedWindowAttention(nn.Module):
         dropout=0.0,
     ):
         super().__init__()
-        if len(window_size) != 2 or len(shift_size) != 2:
+        if {len(window_size), len(shift_size)} != {self.axes}:
             raise ValueError("window_size and shift_size must be of length 2")
-        self.window_size = window_size
-        self.shift_size = shift_size
-        self.num_heads = num_heads
-        self.attention_dropout = attention_dropout
-        self.dropout = dropout
+        self.window_size, self.shift_size, self.num_heads = window_size, shift_size, num_heads
+        self.attention_dropout, self.dropout = attention_dropout, dropout
         self.logit_scale = None  # Swin v2 learns one
-        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
+        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim, bias=proj_bias)
         self.define_relative_position_bias_table()
         self.define_relative_position_index()
 
     def define_relative_position_bias_table(self):
-        rows = (2 * self.window_size[0] - 1) * (2 * self.window_size[1] - 1)
+        rows = math.prod(2 * length - 1 for length in self.window_size)
         self.relative_position_bias_table = nn.Parameter(rl.zeros(rows, self.num_heads))
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
+    def _relative_position_index(self):
+        """(positions, positions): for each pair of a window, the row of its bias."""
+        axes = rl.meshgrid(*(rl.arange(length) for length in self.window_size), indexing="ij")
+        index = 0
+        for length, positions in zip(self.window_size, axes):
+            distances = positions.flatten()[:, None] - positions.flatten()[None, :]
+            index = index * (2 * length - 1) + distances + length - 1
+        return index
+
     def define_relative_position_index(self):
-        """For each pair of places of a window, the row of its bias."""
-        h, w = self.window_size
-        places = rl.stack(rl.meshgrid(rl.arange(h), rl.arange(w), indexing="ij")).flatten(1)  # (2, h * w)
-        apart = places[:, :, None] - places[:, None, :]
-        index = (apart[0] + h - 1) * (2 * w - 1) + apart[1] + w - 1
-        self.register_buffer("relative_position_index", index.flatten())
+        self.register_buffer("relative_position_index", self._relative_position_index())
+
+    def _attend(self, function, x, bias, window_size, shift_size, **options):
+        """Calls a function of attention with the weights and options of this layer."""
+        weights = self.qkv.weight, self.proj.weight
+        options |= {"qkv_bias": self.qkv.bias, "proj_bias": self.proj.bias, "training": self.training}
+        rates = self.attention_dropout, self.dropout
+        return function(x, *weights, bias, window_size, self.num_heads, shift_size, *rates, **options)
+
+
+class ShiftedWindowAttention(WindowAttention):
+    """Attention within windows of an image that may be shifted."""
+
+    axes = 2
+
+    def define_relative_position_index(self):
+        self.register_buffer("relative_position_index", self._relative_position_index().flatten())
 
     def get_relative_position_bias(self):
-        """(1, heads, places, places)"""
-        n = self.window_size[0] * self.window_size[1]
+        """(1, heads, positions, positions)"""
+        n = math.prod(self.window_size)
         bias = self.relative_position_bias_table[self.relative_position_index].view(n, n, -1)
         return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
     def forward(self, x):
         """(N, H, W, C) -> (N, H, W, C)"""
-        return shifted_window_attention(
-            x,
-            self.qkv.weight,
-            self.proj.weight,
-            self.get_relative_position_bias(),
-            self.window_size,
-            self.num_heads,
-            shift_size=self.shift_size,
-            attention_dropout=self.attention_dropout,
-            dropout=self.dropout,
-            qkv_bias=self.qkv.bias,
-            proj_bias=self.proj.bias,
-            logit_scale=self.logit_scale,
-            training=self.training,
-        )
+        bias = self.get_relative_position_bias()
+        options = {"logit_scale": self.logit_scale}
+        return self._attend(shifted_window_attention, x, bias, self.window_size, self.shift_size, **options)
 
 
 class ShiftedWindowAttentionV2(ShiftedWindowAttention):
@@ -206,9 +213,8 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
             dim, window_size, shift_size, num_heads, qkv_bias, proj_bias, attention_dropout, dropout
         )
         self.logit_scale = nn.Parameter(rl.log(10 * rl.ones((num_heads, 1, 1))))
-        self.cpb_mlp = nn.Sequential(
-            nn.Linear(2, 512, bias=True), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False)
-        )
+        layers = nn.Linear(2, 512), nn.ReLU(inplace=True), nn.Linear(512, num_heads, bias=False)
+        self.cpb_mlp = nn.Sequential(*layers)
         if qkv_bias:  # keys have none
             third = self.qkv.bias.numel() // 3
             self.qkv.bias[third : 2 * third].data.zero_()
@@ -254,10 +260,9 @@ class SwinTransformerBlock(nn.Module):
             dim, window_size, shift_size, num_heads, attention_dropout=attention_dropout, dropout=dropout
         )
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
+        widths = [int(dim * mlp_ratio), dim]
         self.norm2 = norm_layer(dim)
-        self.mlp = MLP(
-            dim, [int(dim * mlp_ratio), dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
-        )
+        self.mlp = MLP(dim, widths, activation_layer=nn.GELU, dropout=dropout)
         initialize(self.mlp, linear=nn.init.xavier_uniform_, bias=normal(1e-6))
 
     def forward(self, x):
@@ -274,6 +279,24 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
     def forward(self, x):
         x = x + self.stochastic_depth(self.norm1(self.attn(x)))
         return x + self.stochastic_depth(self.norm2(self.mlp(x)))
+
+
+def window_stages(block, merging, dim, depths, num_heads, window_size, drop_path, norm_layer, **options):
+    """The stages of a network: blocks whose windows are shifted by turns; patches are merged between stages."""
+    layers, total = [], sum(depths)
+    shifts = [[0] * len(window_size), [w // 2 for w in window_size]]
+    for i, depth in enumerate(depths):
+        first, stage = sum(depths[:i]), []
+        for j in range(depth):
+            # Later blocks are left out more often.
+            chance = drop_path * float(first + j) / (total - 1)
+            shape = {"window_size": window_size, "shift_size": list(shifts[j % 2])}
+            rates = {"stochastic_depth_prob": chance, "norm_layer": norm_layer, **options}
+            stage.append(block(dim * 2**i, num_heads[i], **shape, **rates))
+        layers.append(nn.Sequential(*stage))
+        if i + 1 < len(depths):
+            layers.append(merging(dim * 2**i, norm_layer))
+    return layers
 
 
 class SwinTransformer(nn.Module):
@@ -299,35 +322,25 @@ class SwinTransformer(nn.Module):
         self.num_classes = num_classes
         block, norm_layer = block or SwinTransformerBlock, norm_layer or partial(nn.LayerNorm, eps=1e-5)
         patches = nn.Conv2d(3, embed_dim, kernel_size=tuple(patch_size), stride=tuple(patch_size))
-        layers = [nn.Sequential(patches, Permute([0, 2, 3, 1]), norm_layer(embed_dim))]
-        total, done = sum(depths), 0
-        for i, depth in enumerate(depths):
-            dim, stage = embed_dim * 2**i, []
-            for j in range(depth):
-                stage.append(
-                    block(
-                        dim,
-                        num_heads[i],
-                        window_size=window_size,
-                        shift_size=[0 if j % 2 == 0 else w // 2 for w in window_size],
-                        mlp_ratio=mlp_ratio,
-                        dropout=dropout,
-                        attention_dropout=attention_dropout,
-                        # Later blocks are left out more often.
-                        stochastic_depth_prob=stochastic_depth_prob * float(done) / (total - 1),
-                        norm_layer=norm_layer,
-                    )
-                )
-                done += 1
-            layers.append(nn.Sequential(*stage))
-            if i < len(depths) - 1:
-                layers.append(downsample_layer(dim, norm_layer))
-        self.features = nn.Sequential(*layers)
+        self.features = nn.Sequential(
+            nn.Sequential(patches, Permute([0, 2, 3, 1]), norm_layer(embed_dim)),
+            *window_stages(
+                block,
+                downsample_layer,
+                embed_dim,
+                depths,
+                num_heads,
+                window_size,
+                stochastic_depth_prob,
+                norm_layer,
+                mlp_ratio=mlp_ratio,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            ),
+        )
         width = embed_dim * 2 ** (len(depths) - 1)
-        self.norm = norm_layer(width)
-        self.permute = Permute([0, 3, 1, 2])
-        self.avgpool = nn.AdaptiveAvgPool2d(1)
-        self.flatten = nn.Flatten(1)
+        self.norm, self.permute = norm_layer(width), Permute([0, 3, 1, 2])
+        self.avgpool, self.flatten = nn.AdaptiveAvgPool2d(1), nn.Flatten(1)
         self.head = nn.Linear(width, num_classes)
         initialize(self, linear=truncated(0.02))
 

@@ -36,17 +36,11 @@ class VGG(nn.Module):
 
     def __init__(self, features, num_classes=1000, init_weights=True, dropout=0.5):
         super().__init__()
-        self.features = features
-        self.avgpool = nn.AdaptiveAvgPool2d((7, 7))
-        self.classifier = nn.Sequential(
-            nn.Linear(512 * 7 * 7, 4096),
-            nn.ReLU(True),
-            nn.Dropout(p=dropout),
-            nn.Linear(4096, 4096),
-            nn.ReLU(True),
-            nn.Dropout(p=dropout),
-            nn.Linear(4096, num_classes),
-        )
+        self.features, self.avgpool = features, nn.AdaptiveAvgPool2d((7, 7))
+        head = []
+        for width in (512 * 7 * 7, 4096):
+            head += [nn.Linear(width, 4096), nn.ReLU(inplace=True), nn.Dropout(p=dropout)]
+        self.classifier = nn.Sequential(*head, nn.Linear(4096, num_classes))
         if init_weights:
             initialize(self, conv=he_fan_out, linear=normal(0.01))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import rushlight as rl
 from rushlight import nn
 
-from .._init import initialize, normal
+from .._init import constant, initialize, normal, truncated
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import entry
 
@@ -58,13 +58,10 @@ class EncoderBlock(nn.Module):
         norm_layer=partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
     ):
         super().__init__()
-        self.num_heads = num_heads
-        self.ln_1 = norm_layer(hidden_dim)
-        self.self_attention = nn.MultiheadAttention(
-            hidden_dim, num_heads, dropout=attention_dropout, batch_first=True
-        )
-        self.dropout = nn.Dropout(dropout)
-        self.ln_2 = norm_layer(hidden_dim)
+        options = {"dropout": attention_dropout, "batch_first": True}
+        self.num_heads, self.ln_1 = num_heads, norm_layer(hidden_dim)
+        self.self_attention = nn.MultiheadAttention(hidden_dim, num_heads, **options)
+        self.dropout, self.ln_2 = nn.Dropout(dropout), norm_layer(hidden_dim)
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
 
     def forward(self, input):
@@ -124,15 +121,10 @@ class VisionTransformer(nn.Module):
         super().__init__()
         if image_size % patch_size:
             raise ValueError(f"Input shape indivisible by patch size! ({image_size} by {patch_size})")
-        self.image_size = image_size
-        self.patch_size = patch_size
-        self.hidden_dim = hidden_dim
-        self.mlp_dim = mlp_dim
-        self.attention_dropout = attention_dropout
-        self.dropout = dropout
-        self.num_classes = num_classes
-        self.representation_size = representation_size
-        self.norm_layer = norm_layer
+        self.image_size, self.patch_size = image_size, patch_size
+        self.hidden_dim, self.mlp_dim, self.norm_layer = hidden_dim, mlp_dim, norm_layer
+        self.attention_dropout, self.dropout = attention_dropout, dropout
+        self.num_classes, self.representation_size = num_classes, representation_size
         self.conv_proj = self._stem(conv_stem_configs)
         seq_length = (image_size // patch_size) ** 2 + 1
         self.class_token = nn.Parameter(rl.zeros(1, 1, hidden_dim))
@@ -169,24 +161,15 @@ class VisionTransformer(nn.Module):
         return stem
 
     def _initialize(self):
-        if isinstance(self.conv_proj, nn.Conv2d):
-            fan_in = (
-                self.conv_proj.in_channels * self.conv_proj.kernel_size[0] * self.conv_proj.kernel_size[1]
-            )
-            nn.init.trunc_normal_(self.conv_proj.weight, std=math.sqrt(1 / fan_in))
-            if self.conv_proj.bias is not None:
-                nn.init.zeros_(self.conv_proj.bias)
-        elif isinstance(getattr(self.conv_proj, "conv_last", None), nn.Conv2d):
-            last = self.conv_proj.conv_last
-            nn.init.normal_(last.weight, mean=0.0, std=math.sqrt(2.0 / last.out_channels))
-            if last.bias is not None:
-                nn.init.zeros_(last.bias)
-        if hasattr(self.heads, "pre_logits"):
-            fan_in = self.heads.pre_logits.in_features
-            nn.init.trunc_normal_(self.heads.pre_logits.weight, std=math.sqrt(1 / fan_in))
-            nn.init.zeros_(self.heads.pre_logits.bias)
-        nn.init.zeros_(self.heads.head.weight)
-        nn.init.zeros_(self.heads.head.bias)
+        stem, heads = self.conv_proj, self.heads
+        last = getattr(stem, "conv_last", None)
+        if isinstance(stem, nn.Conv2d):
+            initialize(stem, conv=truncated(math.sqrt(1 / stem.weight[0].numel())))
+        elif isinstance(last, nn.Conv2d):
+            initialize(last, conv=normal(math.sqrt(2.0 / last.out_channels)))
+        if hasattr(heads, "pre_logits"):
+            initialize(heads.pre_logits, linear=truncated(math.sqrt(1 / self.hidden_dim)))
+        initialize(heads.head, linear=constant(0.0))
 
     def _process_input(self, x):
         """(N, 3, H, W) -> (N, patches, hidden)"""

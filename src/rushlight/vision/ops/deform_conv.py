@@ -61,17 +61,12 @@ class DeformConv2d(nn.Module):
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True
     ):
         super().__init__()
-        if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = _pair(kernel_size)
-        self.stride = _pair(stride)
-        self.padding = _pair(padding)
-        self.dilation = _pair(dilation)
-        self.groups = groups
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups != 0:
+                raise ValueError(f"{name} must be divisible by groups")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        pairs = map(_pair, (kernel_size, stride, padding, dilation))
+        self.kernel_size, self.stride, self.padding, self.dilation = pairs
         self.weight = nn.Parameter(rl.empty(out_channels, in_channels // groups, *self.kernel_size))
         if bias:
             self.bias = nn.Parameter(rl.empty(out_channels))

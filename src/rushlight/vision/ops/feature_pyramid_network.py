@@ -9,6 +9,8 @@ from rushlight.nn import functional as F
 from .._init import initialize
 from .misc import Conv2dNormActivation
 
+_uniform = partial(nn.init.kaiming_uniform_, a=1)
+
 
 class ExtraFPNBlock(nn.Module):
     """Further levels of a pyramid: (results, inputs, names) -> (results, names)."""
@@ -29,11 +31,9 @@ class LastLevelP6P7(ExtraFPNBlock):
 
     def __init__(self, in_channels, out_channels):
         super().__init__()
-        self.p6 = nn.Conv2d(in_channels, out_channels, 3, 2, 1)
-        self.p7 = nn.Conv2d(out_channels, out_channels, 3, 2, 1)
-        for m in (self.p6, self.p7):
-            nn.init.kaiming_uniform_(m.weight, a=1)
-            nn.init.constant_(m.bias, 0)
+        inputs = (in_channels, out_channels)
+        self.p6, self.p7 = (nn.Conv2d(channels, out_channels, 3, 2, 1) for channels in inputs)
+        initialize(self, conv=_uniform)
         self.use_P5 = in_channels == out_channels
 
     def forward(self, p, c, names):
@@ -60,7 +60,7 @@ class FeaturePyramidNetwork(nn.Module):
                     out_channels, out_channels, kernel_size=3, **{**options, "padding": None}
                 )
             )
-        initialize(self, conv=partial(nn.init.kaiming_uniform_, a=1))
+        initialize(self, conv=_uniform)
         if extra_blocks is not None and not isinstance(extra_blocks, ExtraFPNBlock):
             raise TypeError(f"extra_blocks should be of type ExtraFPNBlock not {type(extra_blocks)}")
         self.extra_blocks = extra_blocks

@@ -56,25 +56,13 @@ class ConvNormActivation(nn.Sequential):
                 sizes = (kernel_size,) * n if isinstance(kernel_size, int) else kernel_size
                 steps = (dilation,) * n if isinstance(dilation, int) else dilation
                 padding = tuple((k - 1) // 2 * d for k, d in zip(sizes, steps))
-        if bias is None:
-            bias = norm_layer is None
-        layers = [
-            conv_layer(
-                in_channels,
-                out_channels,
-                kernel_size,
-                stride,
-                padding,
-                dilation=dilation,
-                groups=groups,
-                bias=bias,
-            )
-        ]
+        bias = norm_layer is None if bias is None else bias
+        options = {"dilation": dilation, "groups": groups, "bias": bias}
+        super().__init__(conv_layer(in_channels, out_channels, kernel_size, stride, padding, **options))
         if norm_layer is not None:
-            layers.append(norm_layer(out_channels))
+            self.append(norm_layer(out_channels))
         if activation_layer is not None:
-            layers.append(activation_layer(**({} if inplace is None else {"inplace": inplace})))
-        super().__init__(*layers)
+            self.append(activation_layer(**({} if inplace is None else {"inplace": inplace})))
         self.out_channels = out_channels
 
 

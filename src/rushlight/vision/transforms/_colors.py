@@ -5,6 +5,7 @@ import numbers
 import rushlight as rl
 
 from . import functional as F
+from ._checks import factor_ends
 from ._interpolation import setup_kernel, uniform
 
 
@@ -13,26 +14,17 @@ class ColorJitter(rl.nn.Module):
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
         super().__init__()
-        self.brightness = self._check_input(brightness, "brightness")
-        self.contrast = self._check_input(contrast, "contrast")
-        self.saturation = self._check_input(saturation, "saturation")
-        self.hue = self._check_input(hue, "hue", center=0, bound=(-0.5, 0.5), clip_first_on_zero=False)
+        for name, value in (("brightness", brightness), ("contrast", contrast), ("saturation", saturation)):
+            setattr(self, name, self._check_input(value, name))
+        self.hue = self._check_input(hue, "hue", 0, (-0.5, 0.5), clip_first_on_zero=False)
 
     def _check_input(self, value, name, center=1, bound=(0, float("inf")), clip_first_on_zero=True):
         """The range (low, high) of a factor, or None where it changes nothing."""
-        if isinstance(value, numbers.Number):
-            if value < 0:
-                raise ValueError(f"If {name} is a single number, it must be non negative.")
-            value = [center - float(value), center + float(value)]
-            if clip_first_on_zero:
-                value[0] = max(value[0], 0.0)
-        elif isinstance(value, (tuple, list)) and len(value) == 2:
-            value = [float(value[0]), float(value[1])]
-        else:
-            raise TypeError(f"{name} should be a single number or a list/tuple with length 2.")
-        if not bound[0] <= value[0] <= value[1] <= bound[1]:
-            raise ValueError(f"{name} values should be between {bound}, but got {value}.")
-        return None if value[0] == value[1] == center else tuple(value)
+        wanted = f"{name} should be a single number or a list/tuple with length 2."
+        low, high = factor_ends(value, name, center, clip_first_on_zero, wanted)
+        if not bound[0] <= low <= high <= bound[1]:
+            raise ValueError(f"{name} values should be between {bound}, but got {[low, high]}.")
+        return None if low == high == center else (low, high)
 
     @staticmethod
     def get_params(brightness, contrast, saturation, hue):
@@ -187,8 +179,7 @@ class GaussianBlur(rl.nn.Module):
         return uniform(sigma_min, sigma_max)
 
     def forward(self, img):
-        sigma = self.get_params(self.sigma[0], self.sigma[1])
-        return F.gaussian_blur(img, self.kernel_size, [sigma, sigma])
+        return F.gaussian_blur(img, self.kernel_size, [self.get_params(*self.sigma)] * 2)
 
     def __repr__(self):
         return f"{type(self).__name__}(kernel_size={self.kernel_size}, sigma={self.sigma})"

@@ -77,10 +77,10 @@ class RandomOrder(RandomTransforms):
     """All transforms, in a drawn order (of Python's random)."""
 
     def __call__(self, img):
-        order = list(range(len(self.transforms)))
-        random.shuffle(order)
-        for i in order:
-            img = self.transforms[i](img)
+        drawn = list(self.transforms)
+        random.shuffle(drawn)
+        for transform in drawn:
+            img = transform(img)
         return img
 
 

@@ -79,16 +79,11 @@ class LinearTransformation(rl.nn.Module):
                 f"mean_vector should have the same length {mean_vector.size(0)} as any one of the dimensions of the "
                 f"transformation_matrix [{tuple(transformation_matrix.size())}]"
             )
-        if transformation_matrix.device != mean_vector.device:
-            raise ValueError(
-                f"Input tensors should be on the same device. Got {transformation_matrix.device} and {mean_vector.device}"
-            )
-        if transformation_matrix.dtype != mean_vector.dtype:
-            raise ValueError(
-                f"Input tensors should have the same dtype. Got {transformation_matrix.dtype} and {mean_vector.dtype}"
-            )
-        self.transformation_matrix = transformation_matrix
-        self.mean_vector = mean_vector
+        for name, wanted in (("device", "be on the same device"), ("dtype", "have the same dtype")):
+            one, other = (getattr(t, name) for t in (transformation_matrix, mean_vector))
+            if one != other:
+                raise ValueError(f"Input tensors should {wanted}. Got {one} and {other}")
+        self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
     def forward(self, tensor):
         shape = tensor.shape

@@ -7,6 +7,7 @@ import warnings
 import rushlight as rl
 
 from . import functional as F
+from ._checks import check_kind, check_padding
 from ._interpolation import InterpolationMode, draw_int, mode_of_int, setup_size, uniform
 
 
@@ -53,19 +54,10 @@ class Pad(rl.nn.Module):
 
     def __init__(self, padding, fill=0, padding_mode="constant"):
         super().__init__()
-        if not isinstance(padding, (numbers.Number, tuple, list)):
-            raise TypeError("Got inappropriate padding arg")
-        if not isinstance(fill, (numbers.Number, str, tuple, list)):
-            raise TypeError("Got inappropriate fill arg")
-        if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-            raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
-        if isinstance(padding, (tuple, list)) and len(padding) not in (1, 2, 4):
-            raise ValueError(
-                f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple"
-            )
-        self.padding = padding
-        self.fill = fill
-        self.padding_mode = padding_mode
+        check_kind(padding, (numbers.Number, tuple, list), "Got inappropriate padding arg")
+        check_kind(fill, (numbers.Number, str, tuple, list), "Got inappropriate fill arg")
+        check_padding(padding, padding_mode)
+        self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img):
         return F.pad(img, self.padding, self.fill, self.padding_mode)
@@ -80,14 +72,14 @@ class RandomCrop(rl.nn.Module):
     @staticmethod
     def get_params(img, output_size):
         """(top, left, height, width) of a draw."""
-        _, h, w = F.get_dimensions(img)
-        th, tw = output_size
-        if h < th or w < tw:
-            raise ValueError(f"Required crop size {(th, tw)} is larger than input image size {(h, w)}")
-        if w == tw and h == th:
-            return 0, 0, h, w
-        top = draw_int(0, h - th + 1)
-        return top, draw_int(0, w - tw + 1), th, tw
+        size, (height, width) = tuple(F.get_dimensions(img)[1:]), output_size
+        spare = size[0] - height, size[1] - width
+        if min(spare) < 0:
+            raise ValueError(f"Required crop size {(height, width)} is larger than input image size {size}")
+        if spare == (0, 0):  # nothing is drawn
+            return 0, 0, height, width
+        top, left = (draw_int(0, pixels + 1) for pixels in spare)
+        return top, left, height, width
 
     def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
         super().__init__()

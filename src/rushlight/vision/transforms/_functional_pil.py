@@ -134,9 +134,10 @@ def crop(img, top, left, height, width):
 
 def resize(img, size, interpolation=2):
     _check(img)
-    if not (isinstance(size, list) and len(size) == 2):
+    if not isinstance(size, list) or len(size) != 2:
         raise TypeError(f"Got inappropriate size arg: {size}")
-    return img.resize(tuple(size[::-1]), interpolation)
+    height, width = size
+    return img.resize((width, height), interpolation)
 
 
 def fill_options(fill, img, name="fillcolor"):

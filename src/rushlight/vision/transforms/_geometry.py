@@ -55,7 +55,9 @@ def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True)
 
 def affine_output_size(matrix, w, h):
     """(width, height) of the rectangle that holds a picture turned by a matrix about its centre, in whole pixels."""
-    corners = rl.tensor([[-0.5 * w, -0.5 * h, 1.0], [-0.5 * w, 0.5 * h, 1.0], [0.5 * w, 0.5 * h, 1.0], [0.5 * w, -0.5 * h, 1.0]])  # fmt: skip
+    corners = rl.tensor(
+        [[x * w, y * h, 1.0] for x, y in ((-0.5, -0.5), (-0.5, 0.5), (0.5, 0.5), (0.5, -0.5))]
+    )
     places = rl.matmul(corners, rl.tensor(matrix).reshape(2, 3).T)  # (4, 2)
     low, high = places.min(dim=0).values, places.max(dim=0).values
     low += rl.tensor((w * 0.5, h * 0.5))

@@ -12,8 +12,32 @@ def _as_float_tensor(img):
     return F.convert_image_dtype(img if isinstance(img, rl.Tensor) else F.pil_to_tensor(img), rl.float)
 
 
-class ImageClassification(rl.nn.Module):
+class _Preset(rl.nn.Module):
+    """Resizing and normalization, as the weights were trained with them; `_shown` are the options in the repr."""
+
+    _shown: tuple[str, ...] = ("resize_size", "mean", "std", "interpolation")
+
+    def __init__(self, resize_size, mean, std, interpolation, antialias):
+        super().__init__()
+        self.resize_size = None if resize_size is None else [resize_size]
+        self.mean, self.std = list(mean), list(std)
+        self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
+
+    def _resized(self, img):
+        return F.resize(img, self.resize_size, interpolation=self.interpolation, antialias=self.antialias)
+
+    def _normalized(self, img):
+        return F.normalize(_as_float_tensor(img), mean=self.mean, std=self.std)
+
+    def __repr__(self):
+        lines = [f"\n    {name}={getattr(self, name)}" for name in self._shown]
+        return "".join([f"{type(self).__name__}(", *lines, "\n)"])
+
+
+class ImageClassification(_Preset):
     """The middle of the resized picture, as floats with the mean and deviation of the training."""
+
+    _shown = ("crop_size", *_Preset._shown)
 
     def __init__(
         self,
@@ -25,45 +49,23 @@ class ImageClassification(rl.nn.Module):
         interpolation=InterpolationMode.BILINEAR,
         antialias=True,
     ):
-        super().__init__()
+        super().__init__(resize_size, mean, std, interpolation, antialias)
         self.crop_size = [crop_size]
-        self.resize_size = [resize_size]
-        self.mean = list(mean)
-        self.std = list(std)
-        self.interpolation = InterpolationMode(interpolation)
-        self.antialias = antialias
 
     def forward(self, img):
-        img = F.resize(img, self.resize_size, interpolation=self.interpolation, antialias=self.antialias)
-        img = F.center_crop(img, self.crop_size)
-        return F.normalize(_as_float_tensor(img), mean=self.mean, std=self.std)
-
-    def __repr__(self):
-        names = ("crop_size", "resize_size", "mean", "std", "interpolation")
-        return "".join([f"{type(self).__name__}(", *(f"\n    {n}={getattr(self, n)}" for n in names), "\n)"])
+        return self._normalized(F.center_crop(self._resized(img), self.crop_size))
 
 
-class SemanticSegmentation(rl.nn.Module):
+class SemanticSegmentation(_Preset):
     """The resized picture, as floats with the mean and deviation of the training."""
 
     def __init__(
         self, *, resize_size, mean=_MEAN, std=_STD, interpolation=InterpolationMode.BILINEAR, antialias=True
     ):
-        super().__init__()
-        self.resize_size = [resize_size] if resize_size is not None else None
-        self.mean = list(mean)
-        self.std = list(std)
-        self.interpolation = InterpolationMode(interpolation)
-        self.antialias = antialias
+        super().__init__(resize_size, mean, std, interpolation, antialias)
 
     def forward(self, img):
-        if self.resize_size is not None:
-            img = F.resize(img, self.resize_size, interpolation=self.interpolation, antialias=self.antialias)
-        return F.normalize(_as_float_tensor(img), mean=self.mean, std=self.std)
-
-    def __repr__(self):
-        names = ("resize_size", "mean", "std", "interpolation")
-        return "".join([f"{type(self).__name__}(", *(f"\n    {n}={getattr(self, n)}" for n in names), "\n)"])
+        return self._normalized(img if self.resize_size is None else self._resized(img))
 
 
 class ObjectDetection(rl.nn.Module):
@@ -76,8 +78,10 @@ class ObjectDetection(rl.nn.Module):
         return f"{type(self).__name__}()"
 
 
-class VideoClassification(rl.nn.Module):
+class VideoClassification(_Preset):
     """Frames (..., T, C, H, W) resized, their middle, normalized: (..., C, T, H, W)."""
+
+    _shown = ("crop_size", *_Preset._shown)
 
     def __init__(
         self,
@@ -88,20 +92,15 @@ class VideoClassification(rl.nn.Module):
         std=(0.22803, 0.22145, 0.216989),
         interpolation=F.InterpolationMode.BILINEAR,
     ):
-        super().__init__()
+        super().__init__(None, mean, std, interpolation, antialias=False)
         self.crop_size, self.resize_size = list(crop_size), list(resize_size)
-        self.mean, self.std, self.interpolation = list(mean), list(std), interpolation
 
     def forward(self, vid):
         frames = vid.reshape(-1, *vid.shape[-3:])
-        frames = F.resize(frames, self.resize_size, interpolation=self.interpolation, antialias=False)
+        frames = self._resized(frames)
         frames = F.convert_image_dtype(F.center_crop(frames, self.crop_size), rl.float32)
         frames = F.normalize(frames, mean=self.mean, std=self.std)
         return frames.view(*vid.shape[:-2], *self.crop_size).transpose(-4, -3)
-
-    def __repr__(self):
-        names = ("crop_size", "resize_size", "mean", "std", "interpolation")
-        return "".join([f"{type(self).__name__}(", *(f"\n    {n}={getattr(self, n)}" for n in names), "\n)"])
 
 
 class OpticalFlow(rl.nn.Module):

@@ -17,11 +17,11 @@ def rgb_to_grayscale(img, num_output_channels=1):
     assert_channels(img, [1, 3])
     if num_output_channels not in (1, 3):
         raise ValueError("num_output_channels should be either 1 or 3")
-    if img.shape[-3] == 3:
-        r, g, b = img.unbind(dim=-3)
-        grey = (0.2989 * r + 0.587 * g + 0.114 * b).to(img.dtype).unsqueeze(dim=-3)
-        return grey.expand(img.shape) if num_output_channels == 3 else grey
-    return img.clone()
+    if img.shape[-3] == 1:
+        return img.clone()
+    red, green, blue = img.unbind(-3)
+    grey = (0.2989 * red + 0.587 * green + 0.114 * blue).to(img.dtype).unsqueeze(-3)
+    return grey.expand(img.shape) if num_output_channels == 3 else grey
 
 
 def _check_factor(name, factor):
@@ -144,10 +144,8 @@ def solarize(img, threshold):
 def _softened(img):
     """The picture smoothed by a 3 x 3 filter, its border as it was."""
     dtype = img.dtype if img.is_floating_point() else rl.float32
-    kernel = rl.ones((3, 3), dtype=dtype, device=img.device)
-    kernel[1, 1] = 5.0
-    kernel /= kernel.sum()
-    kernel = kernel.expand(img.shape[-3], 1, 3, 3)
+    weights = rl.tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]], dtype=dtype, device=img.device)
+    kernel = (weights / 13).expand(img.shape[-3], 1, 3, 3)
     batch, cast, squeeze, old = cast_in(img, [kernel.dtype])
     inner = cast_out(rl.nn.functional.conv2d(batch, kernel, groups=batch.shape[-3]), cast, squeeze, old)
     whole = img.clone()

@@ -2,6 +2,7 @@
 
 import rushlight as rl
 
+from ._checks import check_kind, check_padding
 from ._tensor_base import assert_image_tensor, cast_in, cast_out, get_dimensions
 
 _FLOATS = [rl.float32, rl.float64]
@@ -53,20 +54,11 @@ def _pad_symmetric(img, sides):
 
 def pad(img, padding, fill=0, padding_mode="constant"):
     assert_image_tensor(img)
-    if fill is None:
-        fill = 0
-    if not isinstance(padding, (int, tuple, list)):
-        raise TypeError("Got inappropriate padding arg")
-    if not isinstance(fill, (int, float)):
-        raise TypeError("Got inappropriate fill arg")
-    if not isinstance(padding_mode, str):
-        raise TypeError("Got inappropriate padding_mode arg")
-    if isinstance(padding, (tuple, list)) and len(padding) not in (1, 2, 4):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple"
-        )
-    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
-        raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
+    fill = 0 if fill is None else fill
+    check_kind(padding, (int, tuple, list), "Got inappropriate padding arg")
+    check_kind(fill, (int, float), "Got inappropriate fill arg")
+    check_kind(padding_mode, str, "Got inappropriate padding_mode arg")
+    check_padding(padding, padding_mode)
     sides = _sides(padding)
     if padding_mode == "symmetric":
         return _pad_symmetric(img, sides)

@@ -2,11 +2,11 @@
 
 import math
 import numbers
-import warnings
 
 import rushlight as rl
 
 from . import functional as F
+from ._checks import check_erasing, float_list
 from ._interpolation import InterpolationMode, draw_int, mode_of_int, uniform
 
 
@@ -185,25 +185,9 @@ class RandomErasing(rl.nn.Module):
 
     def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False):
         super().__init__()
-        if not isinstance(value, (numbers.Number, str, tuple, list)):
-            raise TypeError("Argument value should be either a number or str or a sequence")
-        if isinstance(value, str) and value != "random":
-            raise ValueError("If value is str, it should be 'random'")
-        if not isinstance(scale, (tuple, list)):
-            raise TypeError("Scale should be a sequence")
-        if not isinstance(ratio, (tuple, list)):
-            raise TypeError("Ratio should be a sequence")
-        if scale[0] > scale[1] or ratio[0] > ratio[1]:
-            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
-        if scale[0] < 0 or scale[1] > 1:
-            raise ValueError("Scale should be between 0 and 1")
-        if p < 0 or p > 1:
-            raise ValueError("Random erasing probability should be between 0 and 1")
-        self.p = p
-        self.scale = scale
-        self.ratio = ratio
-        self.value = value
-        self.inplace = inplace
+        check_erasing(p, scale, ratio, value)
+        self.p, self.scale, self.ratio = p, scale, ratio
+        self.value, self.inplace = value, inplace
 
     @staticmethod
     def get_params(img, scale, ratio, value=None):
@@ -256,13 +240,7 @@ class ElasticTransform(rl.nn.Module):
         self.alpha = self._pair("alpha", alpha)
         self.sigma = self._pair("sigma", sigma)
         self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
-        if isinstance(fill, (int, float)):
-            fill = [float(fill)]
-        elif isinstance(fill, (list, tuple)):
-            fill = [float(f) for f in fill]
-        else:
-            raise TypeError(f"fill should be int or float or a list or tuple of them. Got {type(fill)}")
-        self.fill = fill
+        self.fill = float_list(fill)
 
     @staticmethod
     def _pair(name, value):
@@ -290,9 +268,9 @@ class ElasticTransform(rl.nn.Module):
         return rl.concat(fields, 1).permute([0, 2, 3, 1])
 
     def forward(self, tensor):
-        _, height, width = F.get_dimensions(tensor)
-        displacement = self.get_params(self.alpha, self.sigma, [height, width])
-        return F.elastic_transform(tensor, displacement, self.interpolation, self.fill)
+        size = F.get_dimensions(tensor)[1:]
+        moved = self.get_params(self.alpha, self.sigma, size)
+        return F.elastic_transform(tensor, moved, self.interpolation, self.fill)
 
     def __repr__(self):
         return (

@@ -237,13 +237,9 @@ class AugMix(rl.nn.Module):
         super().__init__()
         if not 1 <= severity <= self._BINS:
             raise ValueError(f"The severity must be between [1, {self._BINS}]. Got {severity} instead.")
-        self.severity = severity
-        self.mixture_width = mixture_width
-        self.chain_depth = chain_depth
-        self.alpha = alpha
-        self.all_ops = all_ops
-        self.interpolation = interpolation
-        self.fill = fill
+        self.severity, self.alpha, self.all_ops = severity, alpha, all_ops
+        self.mixture_width, self.chain_depth = mixture_width, chain_depth
+        self.interpolation, self.fill = interpolation, fill
 
     def _augmentation_space(self, num_bins, image_size):
         names = [*_WARPS, *_LEVELS, *(_FACTORS if self.all_ops else [])]

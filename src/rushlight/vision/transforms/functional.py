@@ -1,6 +1,5 @@
 """Functions on pictures, of Pillow or in tensors (..., C, H, W)."""
 
-import numbers
 import warnings
 
 import rushlight as rl
@@ -8,6 +7,7 @@ import rushlight as rl
 from .._pil import is_pil
 from . import _functional_pil as F_pil
 from . import _functional_tensor as F_t
+from ._checks import check_affine, check_angle, check_sequence
 from ._functional_tensor import convert_image_dtype as convert_image_dtype
 from ._geometry import inverse_affine_matrix as _get_inverse_affine_matrix
 from ._geometry import perspective_coeffs as _get_perspective_coeffs
@@ -99,12 +99,8 @@ def crop(img, top, left, height, width):
 
 def center_crop(img, output_size):
     """The middle of a picture, padded with black if it is smaller."""
-    if isinstance(output_size, numbers.Number):
-        output_size = (int(output_size), int(output_size))
-    elif isinstance(output_size, (tuple, list)) and len(output_size) == 1:
-        output_size = (output_size[0], output_size[0])
+    oh, ow = setup_size(output_size)
     _, h, w = get_dimensions(img)
-    oh, ow = output_size
     if ow > w or oh > h:
         x, y = max(ow - w, 0), max(oh - h, 0)
         img = pad(img, [x // 2, y // 2, (x + 1) // 2, (y + 1) // 2], fill=0)
@@ -189,10 +185,9 @@ def _center(img, center):
 def rotate(img, angle, interpolation=_NEAREST, expand=False, center=None, fill=None):
     """The picture turned by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
     interpolation = _mode(interpolation)
-    if not isinstance(angle, (int, float)):
-        raise TypeError("Argument angle should be int or float")
-    if center is not None and not isinstance(center, (list, tuple)):
-        raise TypeError("Argument center should be a sequence")
+    check_angle(angle)
+    if center is not None:
+        check_sequence(center, "center")
     if not isinstance(img, rl.Tensor):
         return F_pil.rotate(
             img, angle, pil_modes_mapping[interpolation], expand=expand, center=center, fill=fill
@@ -204,23 +199,7 @@ def rotate(img, angle, interpolation=_NEAREST, expand=False, center=None, fill=N
 def affine(img, angle, translate, scale, shear, interpolation=_NEAREST, fill=None, center=None):
     """The picture turned, moved, scaled and sheared; the middle stays where it is."""
     interpolation = _mode(interpolation)
-    if not isinstance(angle, (int, float)):
-        raise TypeError("Argument angle should be int or float")
-    if not isinstance(translate, (list, tuple)):
-        raise TypeError("Argument translate should be a sequence")
-    if len(translate) != 2:
-        raise ValueError("Argument translate should be a sequence of length 2")
-    if scale <= 0.0:
-        raise ValueError("Argument scale should be positive")
-    if not isinstance(shear, (numbers.Number, list, tuple)):
-        raise TypeError("Shear should be either a single value or a sequence of two values")
-    shear = [shear, 0.0] if isinstance(shear, numbers.Number) else list(shear)
-    shear = [shear[0], shear[0]] if len(shear) == 1 else shear
-    if len(shear) != 2:
-        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
-    if center is not None and not isinstance(center, (list, tuple)):
-        raise TypeError("Argument center should be a sequence")
-    angle, translate = float(angle), list(translate)
+    angle, translate, shear = check_affine(angle, translate, scale, shear, center)
     _, h, w = get_dimensions(img)
     if not isinstance(img, rl.Tensor):
         middle = [w * 0.5, h * 0.5] if center is None else center

@@ -9,13 +9,10 @@ class AnchorGenerator(nn.Module):
 
     def __init__(self, sizes=((128, 256, 512),), aspect_ratios=((0.5, 1.0, 2.0),)):
         super().__init__()
-        if not isinstance(sizes[0], (list, tuple)):
-            sizes = tuple((s,) for s in sizes)
-        if not isinstance(aspect_ratios[0], (list, tuple)):
-            aspect_ratios = (aspect_ratios,) * len(sizes)
-        self.sizes = sizes
-        self.aspect_ratios = aspect_ratios
-        self.cell_anchors = [self.generate_anchors(s, a) for s, a in zip(sizes, aspect_ratios)]
+        per_map, ratios_per_map = (isinstance(v[0], (list, tuple)) for v in (sizes, aspect_ratios))
+        self.sizes = sizes if per_map else tuple((size,) for size in sizes)
+        self.aspect_ratios = aspect_ratios if ratios_per_map else (aspect_ratios,) * len(self.sizes)
+        self.cell_anchors = list(map(self.generate_anchors, self.sizes, self.aspect_ratios))
 
     def generate_anchors(self, scales, aspect_ratios, dtype=rl.float32, device="cpu"):
         """(shapes * sizes, 4) around (0, 0), in whole pixels."""

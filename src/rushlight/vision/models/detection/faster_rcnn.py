@@ -112,8 +112,8 @@ class TwoMLPHead(nn.Module):
 
     def __init__(self, in_channels, representation_size):
         super().__init__()
-        self.fc6 = nn.Linear(in_channels, representation_size)
-        self.fc7 = nn.Linear(representation_size, representation_size)
+        inputs = (in_channels, representation_size)
+        self.fc6, self.fc7 = (nn.Linear(features, representation_size) for features in inputs)
 
     def forward(self, x):
         return F.relu(self.fc7(F.relu(self.fc6(x.flatten(start_dim=1)))))
@@ -142,8 +142,8 @@ class FastRCNNPredictor(nn.Module):
 
     def __init__(self, in_channels, num_classes):
         super().__init__()
-        self.cls_score = nn.Linear(in_channels, num_classes)
-        self.bbox_pred = nn.Linear(in_channels, num_classes * 4)
+        outputs = (num_classes, 4 * num_classes)
+        self.cls_score, self.bbox_pred = (nn.Linear(in_channels, features) for features in outputs)
 
     def forward(self, x):
         if x.dim() == 4 and list(x.shape[2:]) != [1, 1]:

@@ -31,18 +31,14 @@ class RetinaNetHead(nn.Module):
 
     def __init__(self, in_channels, num_anchors, num_classes, norm_layer=None):
         super().__init__()
-        self.classification_head = RetinaNetClassificationHead(
-            in_channels, num_anchors, num_classes, norm_layer=norm_layer
-        )
-        self.regression_head = RetinaNetRegressionHead(in_channels, num_anchors, norm_layer=norm_layer)
+        sizes, norm = (in_channels, num_anchors), {"norm_layer": norm_layer}
+        self.classification_head = RetinaNetClassificationHead(*sizes, num_classes, **norm)
+        self.regression_head = RetinaNetRegressionHead(*sizes, **norm)
 
     def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
-        return {
-            "classification": self.classification_head.compute_loss(targets, head_outputs, matched_idxs),
-            "bbox_regression": self.regression_head.compute_loss(
-                targets, head_outputs, anchors, matched_idxs
-            ),
-        }
+        classes = self.classification_head.compute_loss(targets, head_outputs, matched_idxs)
+        boxes = self.regression_head.compute_loss(targets, head_outputs, anchors, matched_idxs)
+        return {"classification": classes, "bbox_regression": boxes}
 
     def forward(self, x):
         return {"cls_logits": self.classification_head(x), "bbox_regression": self.regression_head(x)}

@@ -23,8 +23,8 @@ class RPNHead(nn.Module):
             for _ in range(conv_depth)
         ]
         self.conv = nn.Sequential(*convs)
-        self.cls_logits = nn.Conv2d(in_channels, num_anchors, kernel_size=1, stride=1)
-        self.bbox_pred = nn.Conv2d(in_channels, num_anchors * 4, kernel_size=1, stride=1)
+        outputs = (num_anchors, 4 * num_anchors)
+        self.cls_logits, self.bbox_pred = (nn.Conv2d(in_channels, out, kernel_size=1) for out in outputs)
         initialize(self, conv=normal(0.01))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):

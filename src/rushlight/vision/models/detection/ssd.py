@@ -239,11 +239,9 @@ def ssd300_vgg16(weights=None, num_classes=91, **kwargs):
     trained = weights is not None or first is not None
     layers = _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 5, 4)
     backbone = _vgg_extractor(vgg16(weights=first), False, layers)
-    anchors = DefaultBoxGenerator(
-        [[2], [2, 3], [2, 3], [2, 3], [2], [2]],
-        scales=[0.07, 0.15, 0.33, 0.51, 0.69, 0.87, 1.05],
-        steps=[8, 16, 32, 64, 100, 300],
-    )
+    scales = [percent / 100 for percent in (7, 15, 33, 51, 69, 87, 105)]
+    ratios = [[2], *[[2, 3]] * 3, [2], [2]]
+    anchors = DefaultBoxGenerator(ratios, scales=scales, steps=[8, 16, 32, 64, 100, 300])
     # The features were trained on pictures of 0 to 255.
     known = {"image_mean": [0.48235, 0.45882, 0.40784], "image_std": [1.0 / 255.0] * 3}
     return SSD(backbone, anchors, (300, 300), num_classes, **{**known, **kwargs})

@@ -73,10 +73,9 @@ class SSDLiteHead(nn.Module):
 
     def __init__(self, in_channels, num_anchors, num_classes, norm_layer):
         super().__init__()
-        self.classification_head = SSDLiteClassificationHead(
-            in_channels, num_anchors, num_classes, norm_layer
-        )
-        self.regression_head = SSDLiteRegressionHead(in_channels, num_anchors, norm_layer)
+        sizes = in_channels, num_anchors
+        self.classification_head = SSDLiteClassificationHead(*sizes, num_classes, norm_layer)
+        self.regression_head = SSDLiteRegressionHead(*sizes, norm_layer)
 
     def forward(self, x):
         return {"bbox_regression": self.regression_head(x), "cls_logits": self.classification_head(x)}

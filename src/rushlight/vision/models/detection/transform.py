@@ -32,11 +32,8 @@ class GeneralizedRCNNTransform(nn.Module):
     ):
         super().__init__()
         self.min_size = tuple(min_size) if isinstance(min_size, (list, tuple)) else (min_size,)
-        self.max_size = max_size
-        self.image_mean = image_mean
-        self.image_std = image_std
-        self.size_divisible = size_divisible
-        self.fixed_size = fixed_size
+        self.max_size, self.fixed_size = max_size, fixed_size
+        self.image_mean, self.image_std, self.size_divisible = image_mean, image_std, size_divisible
         self._skip_resize = kwargs.pop("_skip_resize", False)
 
     def forward(self, images, targets=None):

@@ -31,22 +31,20 @@ class LRASPPHead(nn.Module):
 
     def __init__(self, low_channels, high_channels, num_classes, inter_channels):
         super().__init__()
-        self.cbr = nn.Sequential(
-            nn.Conv2d(high_channels, inter_channels, 1, bias=False),
-            nn.BatchNorm2d(inter_channels),
-            nn.ReLU(inplace=True),
-        )
-        self.scale = nn.Sequential(
-            nn.AdaptiveAvgPool2d(1), nn.Conv2d(high_channels, inter_channels, 1, bias=False), nn.Sigmoid()
-        )
+
+        def project():
+            return nn.Conv2d(high_channels, inter_channels, 1, bias=False)
+
+        self.cbr = nn.Sequential(project(), nn.BatchNorm2d(inter_channels), nn.ReLU(inplace=True))
+        self.scale = nn.Sequential(nn.AdaptiveAvgPool2d(1), project(), nn.Sigmoid())
         self.low_classifier = nn.Conv2d(low_channels, num_classes, 1)
         self.high_classifier = nn.Conv2d(inter_channels, num_classes, 1)
 
     def forward(self, input):
         low, high = input["low"], input["high"]
-        x = self.cbr(high) * self.scale(high)
-        x = F.interpolate(x, size=low.shape[-2:], mode="bilinear", align_corners=False)
-        return self.low_classifier(low) + self.high_classifier(x)
+        weighted = self.cbr(high) * self.scale(high)
+        enlarged = F.interpolate(weighted, low.shape[-2:], mode="bilinear", align_corners=False)
+        return self.low_classifier(low) + self.high_classifier(enlarged)
 
 
 @entry

@@ -9,9 +9,11 @@ import rushlight as rl
 from rushlight import fx, nn
 from rushlight.nn import functional as F
 
+from ..._init import initialize, truncated
 from ...ops.misc import MLP
 from ...ops.stochastic_depth import StochasticDepth
 from .._api import entry
+from .._utils import dropout_classifier
 
 __all__ = ["MViT"]
 
@@ -110,10 +112,9 @@ class MultiscaleAttention(nn.Module):
         self.scaler = 1.0 / math.sqrt(self.head_dim)
         self.residual_pool, self.residual_with_cls_embed = residual_pool, residual_with_cls_embed
         self.qkv = nn.Linear(embed_dim, 3 * output_dim)
-        layers = [nn.Linear(output_dim, output_dim)]
+        self.project = nn.Sequential(nn.Linear(output_dim, output_dim))
         if dropout > 0.0:
-            layers.append(nn.Dropout(dropout, inplace=True))
-        self.project = nn.Sequential(*layers)
+            self.project.append(nn.Dropout(dropout, inplace=True))
 
         def pool(kernel, stride):
             if math.prod(kernel) <= 1 and math.prod(stride) <= 1:
@@ -135,28 +136,21 @@ class MultiscaleAttention(nn.Module):
         self.pool_v = pool(kernel_kv, stride_kv)
         self.rel_pos_h = self.rel_pos_w = self.rel_pos_t = None
         if rel_pos_embed:
-            size = max(input_size[1:])
-            q_size = size // stride_q[1] if len(stride_q) > 0 else size
-            kv_size = size // stride_kv[1] if len(stride_kv) > 0 else size
-            rows = 2 * max(q_size, kv_size) - 1
-            self.rel_pos_h = nn.Parameter(rl.zeros(rows, self.head_dim))
-            self.rel_pos_w = nn.Parameter(rl.zeros(rows, self.head_dim))
-            self.rel_pos_t = nn.Parameter(rl.zeros(2 * input_size[0] - 1, self.head_dim))
-            for table in (self.rel_pos_h, self.rel_pos_w, self.rel_pos_t):
-                nn.init.trunc_normal_(table, std=0.02)
+            steps = [stride[1] if stride else 1 for stride in (stride_q, stride_kv)]
+            longest = max(max(input_size[1:]) // step for step in steps)
+            for axis, length in (("h", longest), ("w", longest), ("t", input_size[0])):
+                table = nn.Parameter(rl.zeros(2 * length - 1, self.head_dim))
+                setattr(self, f"rel_pos_{axis}", nn.init.trunc_normal_(table, std=0.02))
 
     def forward(self, x, thw):
         """(N, 1 + places, C) of a size -> (the same for the pooled queries, their size)"""
         n, length, _ = x.shape
         qkv = self.qkv(x).reshape(n, length, 3, self.num_heads, self.head_dim).transpose(1, 3)
         q, k, v = qkv.unbind(dim=2)
-        k_thw = thw
-        if self.pool_k is not None:
-            k, k_thw = self.pool_k(k, thw)
-        if self.pool_v is not None:
-            v = self.pool_v(v, thw)[0]
-        if self.pool_q is not None:
-            q, thw = self.pool_q(q, thw)
+        pools = self.pool_q, self.pool_k, self.pool_v
+        (q, thw), (k, k_thw), (v, _) = (
+            (values, thw) if pool is None else pool(values, thw) for values, pool in zip((q, k, v), pools)
+        )
         scores = rl.matmul(self.scaler * q, k.transpose(2, 3))
         if self.rel_pos_h is not None:
             tables = [self.rel_pos_t, self.rel_pos_h, self.rel_pos_w]
@@ -193,21 +187,10 @@ class MultiscaleBlock(nn.Module):
             self.pool_skip = Pool(nn.MaxPool3d(kernel, stride=cnf.stride_q, padding=padding), None)
         width = cnf.output_channels if proj_after_attn else cnf.input_channels
         self.norm1, self.norm2 = norm_layer(cnf.input_channels), norm_layer(width)
-        self.attn = MultiscaleAttention(
-            input_size,
-            cnf.input_channels,
-            width,
-            cnf.num_heads,
-            kernel_q=cnf.kernel_q,
-            kernel_kv=cnf.kernel_kv,
-            stride_q=cnf.stride_q,
-            stride_kv=cnf.stride_kv,
-            rel_pos_embed=rel_pos_embed,
-            residual_pool=residual_pool,
-            residual_with_cls_embed=residual_with_cls_embed,
-            dropout=dropout,
-            norm_layer=norm_layer,
-        )
+        pooling = cnf.kernel_q, cnf.kernel_kv, cnf.stride_q, cnf.stride_kv
+        residual = residual_pool, residual_with_cls_embed, rel_pos_embed
+        shape = input_size, cnf.input_channels, width, cnf.num_heads
+        self.attn = MultiscaleAttention(*shape, *pooling, *residual, dropout, norm_layer)
         self.mlp = MLP(
             width, [4 * width, cnf.output_channels], activation_layer=nn.GELU, dropout=dropout, inplace=None
         )
@@ -314,21 +297,11 @@ class MViT(nn.Module):
             )
             if len(cnf.stride_q) > 0:
                 size = [s // step for s, step in zip(size, cnf.stride_q)]
-        self.norm = norm_layer(block_setting[-1].output_channels)
-        self.head = nn.Sequential(
-            nn.Dropout(dropout, inplace=True), nn.Linear(block_setting[-1].output_channels, num_classes)
-        )
-        for m in self.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.trunc_normal_(m.weight, std=0.02)
-                if m.bias is not None:
-                    nn.init.constant_(m.bias, 0.0)
-            elif isinstance(m, nn.LayerNorm):
-                nn.init.constant_(m.weight, 1.0)
-                nn.init.constant_(m.bias, 0.0)
-            elif isinstance(m, PositionalEncoding):
-                for weights in m.parameters():
-                    nn.init.trunc_normal_(weights, std=0.02)
+        width = block_setting[-1].output_channels
+        self.norm, self.head = norm_layer(width), dropout_classifier(width, num_classes, dropout)
+        for position in self.pos_encoding.parameters():
+            nn.init.trunc_normal_(position, std=0.02)
+        initialize(self, linear=truncated(0.02))
 
     def forward(self, x):
         """(N, 3, T, H, W) -> (N, classes)"""

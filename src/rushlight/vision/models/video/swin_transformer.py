@@ -8,7 +8,7 @@ from rushlight.nn import functional as F
 
 from ..._init import initialize, truncated
 from .._api import entry
-from ..swin_transformer import PatchMerging, SwinTransformerBlock
+from ..swin_transformer import PatchMerging, SwinTransformerBlock, WindowAttention, window_stages
 
 __all__ = ["SwinTransformer3d"]
 
@@ -87,72 +87,20 @@ def _bias_of(table, index, places, heads):
     return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
 
-def _attend(x, module):
-    window, shift = _get_window_and_shift_size(module.shift_size, x.shape[1:4], module.window_size)
-    return shifted_window_attention_3d(
-        x,
-        module.qkv.weight,
-        module.proj.weight,
-        module.get_relative_position_bias(window),
-        window,
-        module.num_heads,
-        shift_size=shift,
-        attention_dropout=module.attention_dropout,
-        dropout=module.dropout,
-        qkv_bias=module.qkv.bias,
-        proj_bias=module.proj.bias,
-        training=module.training,
-    )
+class ShiftedWindowAttention3d(WindowAttention):
+    """Attention within windows of a video that may be shifted."""
 
-
-class ShiftedWindowAttention3d(nn.Module):
-    """Attention within windows of a video; places know each other by a learned bias."""
-
-    def __init__(
-        self,
-        dim,
-        window_size,
-        shift_size,
-        num_heads,
-        qkv_bias=True,
-        proj_bias=True,
-        attention_dropout=0.0,
-        dropout=0.0,
-    ):
-        super().__init__()
-        if len(window_size) != 3 or len(shift_size) != 3:
-            raise ValueError("window_size and shift_size must be of length 2")
-        self.window_size, self.shift_size = window_size, shift_size
-        self.num_heads = num_heads
-        self.attention_dropout, self.dropout = attention_dropout, dropout
-        self.qkv = nn.Linear(dim, dim * 3, bias=qkv_bias)
-        self.proj = nn.Linear(dim, dim, bias=proj_bias)
-        self.define_relative_position_bias_table()
-        self.define_relative_position_index()
-
-    def define_relative_position_bias_table(self):
-        t, h, w = self.window_size
-        rows = (2 * t - 1) * (2 * h - 1) * (2 * w - 1)
-        self.relative_position_bias_table = nn.Parameter(rl.zeros(rows, self.num_heads))
-        nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
-
-    def define_relative_position_index(self):
-        """For each pair of places of a window, the row of its bias."""
-        t, h, w = self.window_size
-        places = rl.stack(rl.meshgrid(rl.arange(t), rl.arange(h), rl.arange(w), indexing="ij")).flatten(1)
-        apart = places[:, :, None] - places[:, None, :]
-        index = (apart[0] + t - 1) * (2 * h - 1) * (2 * w - 1) + (apart[1] + h - 1) * (2 * w - 1)
-        self.register_buffer("relative_position_index", index + apart[2] + w - 1)
+    axes = 3
 
     def get_relative_position_bias(self, window_size):
-        places = window_size[0] * window_size[1] * window_size[2]
-        return _bias_of(
-            self.relative_position_bias_table, self.relative_position_index, places, self.num_heads
-        )
+        table, index = self.relative_position_bias_table, self.relative_position_index
+        return _bias_of(table, index, window_size[0] * window_size[1] * window_size[2], self.num_heads)
 
     def forward(self, x):
         """(N, T, H, W, C) -> (N, T, H, W, C)"""
-        return _attend(x, self)
+        window, shift = _get_window_and_shift_size(self.shift_size, x.shape[1:4], self.window_size)
+        bias = self.get_relative_position_bias(window)
+        return self._attend(shifted_window_attention_3d, x, bias, window, shift)
 
 
 # Which windows there are depends on the size of the video.
@@ -207,31 +155,22 @@ class SwinTransformer3d(nn.Module):
             patch_size=patch_size, embed_dim=embed_dim, norm_layer=norm_layer
         )
         self.pos_drop = nn.Dropout(p=dropout)
-        layers, total, done = [], sum(depths), 0
-        for i, depth in enumerate(depths):
-            dim, stage = embed_dim * 2**i, []
-            for j in range(depth):
-                stage.append(
-                    block(
-                        dim,
-                        num_heads[i],
-                        window_size=window_size,
-                        shift_size=[0 if j % 2 == 0 else w // 2 for w in window_size],
-                        mlp_ratio=mlp_ratio,
-                        dropout=dropout,
-                        attention_dropout=attention_dropout,
-                        stochastic_depth_prob=stochastic_depth_prob * float(done) / (total - 1),
-                        norm_layer=norm_layer,
-                    )
-                )
-                done += 1
-            layers.append(nn.Sequential(*stage))
-            if i < len(depths) - 1:
-                layers.append(downsample_layer(dim, norm_layer))
-        self.features = nn.Sequential(*layers)
-        self.num_features = embed_dim * 2 ** (len(depths) - 1)
-        self.norm = norm_layer(self.num_features)
-        self.avgpool = nn.AdaptiveAvgPool3d(1)
+        stages = window_stages(
+            block,
+            downsample_layer,
+            embed_dim,
+            depths,
+            num_heads,
+            window_size,
+            stochastic_depth_prob,
+            norm_layer,
+            mlp_ratio=mlp_ratio,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+        )
+        self.features = nn.Sequential(*stages)
+        self.num_features = embed_dim << (len(depths) - 1)
+        self.norm, self.avgpool = norm_layer(self.num_features), nn.AdaptiveAvgPool3d(1)
         self.head = nn.Linear(self.num_features, num_classes)
         initialize(self, linear=truncated(0.02))
 

@@ -3,6 +3,7 @@
 import rushlight as rl
 
 from .. import transforms as one
+from .._checks import factor_ends
 from .._interpolation import uniform
 from . import functional as F
 from ._transform import Transform, _RandomApplyTransform
@@ -55,9 +56,8 @@ class ColorJitter(Transform):
 
     def __init__(self, brightness=None, contrast=None, saturation=None, hue=None):
         super().__init__()
-        self.brightness = self._check_input(brightness, "brightness")
-        self.contrast = self._check_input(contrast, "contrast")
-        self.saturation = self._check_input(saturation, "saturation")
+        for name, value in zip(_JITTER, (brightness, contrast, saturation)):
+            setattr(self, name, self._check_input(value, name))
         self.hue = self._check_input(hue, "hue", 0, (-0.5, 0.5), clip_first_on_zero=False)
 
     def _extract_params_for_v1_transform(self):
@@ -66,22 +66,14 @@ class ColorJitter(Transform):
     def _check_input(self, value, name, center=1.0, bound=(0, float("inf")), clip_first_on_zero=True):
         if value is None:
             return None
-        if isinstance(value, (int, float)):
-            if value < 0:
-                raise ValueError(f"If {name} is a single number, it must be non negative.")
-            low, high = center - value, center + value
-            if clip_first_on_zero:
-                low = max(low, 0.0)
-        elif not isinstance(value, (list, tuple)) or len(value) != 2:
-            raise TypeError(f"{name}={value} should be a single number or a sequence with length 2.")
-        else:
-            low, high = map(float, value)
+        wanted = f"{name}={value} should be a single number or a sequence with length 2."
+        low, high = factor_ends(value, name, center, clip_first_on_zero, wanted)
         least, most = bound
         if not least <= low <= high <= most:
             raise ValueError(
                 f"{name} values should be between {bound} and increasing, but got {[low, high]}."
             )
-        return None if low == high == center else (float(low), float(high))
+        return None if low == high == center else (low, high)
 
     def make_params(self, flat_inputs):
         params = {"fn_idx": rl.randperm(4)}

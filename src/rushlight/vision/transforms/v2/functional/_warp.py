@@ -1,9 +1,8 @@
 """Resizing, padding and resampling of images in tensors (..., C, H, W)."""
 
-import numbers
-
 import rushlight as rl
 
+from ..._checks import check_affine
 from ..._geometry import affine_output_size as _compute_affine_output_size
 from ..._geometry import inverse_affine_matrix as _get_inverse_affine_matrix
 from ..._geometry import resized_size
@@ -36,27 +35,10 @@ def output_size(canvas_size, size, max_size=None):
 
 def parse_affine(angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, center=None):
     """(angle, translate, shear, center), checked."""
-    if not isinstance(angle, (int, float)):
-        raise TypeError("Argument angle should be int or float")
-    if not isinstance(translate, (list, tuple)):
-        raise TypeError("Argument translate should be a sequence")
-    if len(translate) != 2:
-        raise ValueError("Argument translate should be a sequence of length 2")
-    if scale <= 0.0:
-        raise ValueError("Argument scale should be positive")
-    if not isinstance(shear, (numbers.Number, list, tuple)):
-        raise TypeError("Shear should be either a single value or a sequence of two values")
+    angle, translate, shear = check_affine(angle, translate, scale, shear, center)
     if not isinstance(interpolation, InterpolationMode):
         raise TypeError("Argument interpolation should be a InterpolationMode")
-    shear = [shear, 0.0] if isinstance(shear, numbers.Number) else list(shear)
-    shear = shear * 2 if len(shear) == 1 else shear
-    if len(shear) != 2:
-        raise ValueError(f"Shear should be a sequence containing two values. Got {shear}")
-    if center is not None:
-        if not isinstance(center, (list, tuple)):
-            raise TypeError("Argument center should be a sequence")
-        center = [float(c) for c in center]
-    return float(angle), list(translate), shear, center
+    return angle, translate, shear, None if center is None else [float(c) for c in center]
 
 
 def batched(image):
