@@ -1,4 +1,4 @@
-"""Pictures with annotations: COCO's JSON and VOC's folders, written here and read back."""
+"""Images with annotations: COCO's JSON and VOC's folders, written here and read back."""
 
 import json
 import sys

@@ -35,10 +35,10 @@ def digits():
     return rng.integers(0, 256, (5, 28, 28), dtype=np.uint8), np.array([3, 1, 4, 1, 5], np.uint8)
 
 
-def write_mnist(raw, pictures, labels, compressed, prefix=("train", "t10k")):
+def write_mnist(raw, images, labels, compressed, prefix=("train", "t10k")):
     raw.mkdir(parents=True)
     for kind in prefix:
-        for name, array in (("images-idx3", pictures), ("labels-idx1", labels)):
+        for name, array in (("images-idx3", images), ("labels-idx1", labels)):
             path = raw / f"{kind}-{name}-ubyte"
             if compressed:
                 path.with_name(path.name + ".gz").write_bytes(gzip.compress(idx(array)))
@@ -299,7 +299,7 @@ def test_image_folder(tmp_path):
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         if color is None:
-            file.write_text("no picture")
+            file.write_text("no image")
         else:
             Image.new("L", (3, 2), color).save(file)
     data = datasets.ImageFolder(str(tmp_path), transform=transforms.PILToTensor())
@@ -318,7 +318,7 @@ def test_image_folder(tmp_path):
     texts = datasets.DatasetFolder(
         tmp_path, lambda p: pathlib.Path(p).read_text(), (".txt",), allow_empty=True
     )
-    assert texts[0] == ("no picture", 1)
+    assert texts[0] == ("no image", 1)
     with pytest.raises(
         FileNotFoundError, match="Found no valid file for the classes cat. Supported extensions are: .txt"
     ):

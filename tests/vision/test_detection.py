@@ -115,7 +115,7 @@ def test_training_and_detection():
         assert one["scores"].tolist() == sorted(one["scores"].tolist(), reverse=True)
 
 
-def test_pictures_without_objects_and_bad_targets():
+def test_images_without_objects_and_bad_targets():
     images, targets = scene()
     model = detection.fasterrcnn_mobilenet_v3_large_320_fpn(**SMALL)
     empty = {"boxes": rl.zeros(0, 4), "labels": rl.zeros(0, dtype=rl.int64)}
@@ -241,7 +241,7 @@ def test_scripted_detectors_give_losses_and_detections(tmp_path):
     assert losses == {} and rl.equal(plain[0]["boxes"], found[0]["boxes"])
 
 
-def test_gradients_reach_the_pictures():
+def test_gradients_reach_the_images():
     model = detection.fasterrcnn_mobilenet_v3_large_320_fpn(**SMALL).eval()
     image = scene()[0][0].requires_grad_()
     model([image])[0]["scores"].sum().backward()

@@ -180,7 +180,7 @@ def test_training_step(name):
     optimizer = rl.optim.SGD(model.parameters(), lr=0.02)
     x, y = rl.randn(4, 3, 64, 64), rl.tensor([0, 1, 2, 3])
     losses = []
-    for _ in range(8):  # of four pictures the first few wander, each kind of processor by another way
+    for _ in range(8):  # of four images the first few wander, each kind of processor differently
         optimizer.zero_grad()
         loss = rl.nn.functional.cross_entropy(model(x), y)
         loss.backward()

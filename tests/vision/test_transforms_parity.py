@@ -1,4 +1,4 @@
-"""Transforms against torchvision: the same pictures, and the same random stream."""
+"""Transforms against torchvision: the same images, and the same random stream."""
 
 import pathlib
 import random
@@ -10,13 +10,13 @@ import pytest
 
 pytest.importorskip("PIL")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pictures import array, difference, pictures
+from images import array, difference, images
 
 import rushlight as rl
 import rushlight.vision.transforms as ours
 import rushlight.vision.transforms.functional as F
 
-PICTURES = pictures()
+IMAGES = images()
 CORNERS = ([[0, 0], [40, 0], [40, 32], [0, 32]], [[2, 3], [38, 1], [36, 30], [4, 29]])
 FUNCTIONS = [
     ("get_dimensions",), ("hflip",), ("vflip",), ("invert",), ("autocontrast",), ("equalize",), ("rgb_to_grayscale", 3),
@@ -77,9 +77,9 @@ def test_functions(theirs, kind):
 
     for name, *args in FUNCTIONS:
         mine, their = ([named(a, T.InterpolationMode) for a in args] for T in (ours, other))
-        picture = PICTURES[kind]
-        got = outcome(getattr(F, name), picture, *mine)
-        want = outcome(getattr(other, name), as_theirs(picture), *their)
+        image = IMAGES[kind]
+        got = outcome(getattr(F, name), image, *mine)
+        want = outcome(getattr(other, name), as_theirs(image), *their)
         # Bytes are equal but where a float sum is rounded in another order.
         tolerance = {"floats": 2e-6, "F": 1e-3}.get(kind, 1 if kind in ("bytes", "batch", "grey") else 0)
         try:
@@ -88,14 +88,13 @@ def test_functions(theirs, kind):
             raise AssertionError(f"{name}{args}: {e}") from None
 
 
-@pytest.mark.parametrize("kind", [k for k in PICTURES if k not in ("bytes", "batch", "grey", "floats")])
+@pytest.mark.parametrize("kind", [k for k in IMAGES if k not in ("bytes", "batch", "grey", "floats")])
 def test_to_tensor(theirs, kind):
     from torchvision.transforms import functional as other
 
     for name in ("to_tensor", "pil_to_tensor"):
         assert (
-            difference(array(getattr(F, name)(PICTURES[kind])), array(getattr(other, name)(PICTURES[kind])))
-            == 0
+            difference(array(getattr(F, name)(IMAGES[kind])), array(getattr(other, name)(IMAGES[kind]))) == 0
         )
 
 
@@ -105,8 +104,8 @@ def test_convert_image_dtype(theirs, dtype):
     from torchvision.transforms import functional as other
 
     for kind in ("bytes", "floats"):
-        got = outcome(F.convert_image_dtype, PICTURES[kind], getattr(rl, dtype))
-        want = outcome(other.convert_image_dtype, as_theirs(PICTURES[kind]), getattr(torch, dtype))
+        got = outcome(F.convert_image_dtype, IMAGES[kind], getattr(rl, dtype))
+        want = outcome(other.convert_image_dtype, as_theirs(IMAGES[kind]), getattr(torch, dtype))
         check(got, want, 0)
 
 
@@ -141,7 +140,7 @@ ON_FLOATS = [
 
 @pytest.mark.parametrize("kind", ["RGB", "L", "floats"])
 def test_classes_draw_the_same(theirs, kind):
-    """Pictures of Pillow are equal to the last byte: the same draws, the same operations."""
+    """Images of Pillow are equal to the last byte: the same draws, the same operations."""
     import torch
     import torchvision.transforms as other
 
@@ -150,13 +149,13 @@ def test_classes_draw_the_same(theirs, kind):
         assert repr(mine) == repr(their)
         for seed in range(4):
             results = []
-            for transform, library, picture in (
-                (mine, rl, PICTURES[kind]),
-                (their, torch, as_theirs(PICTURES[kind])),
+            for transform, library, image in (
+                (mine, rl, IMAGES[kind]),
+                (their, torch, as_theirs(IMAGES[kind])),
             ):
                 library.manual_seed(seed)
                 random.seed(seed)
-                results.append((outcome(transform, picture), library.rand(1).item()))
+                results.append((outcome(transform, image), library.rand(1).item()))
             (got, mine_next), (want, their_next) = results
             assert mine_next == their_next, f"{mine}: more or fewer draws"
             try:
@@ -172,7 +171,7 @@ def test_mixing_of_augmentations(theirs):
     for seed in range(3):
         rl.manual_seed(seed)
         torch.manual_seed(seed)
-        got, want = array(ours.AugMix()(PICTURES["RGB"])), array(other.AugMix()(PICTURES["RGB"]))
+        got, want = array(ours.AugMix()(IMAGES["RGB"])), array(other.AugMix()(IMAGES["RGB"]))
         assert (np.abs(got.astype(int) - want) > 1).mean() < 0.01
 
 

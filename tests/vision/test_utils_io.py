@@ -1,4 +1,4 @@
-"""Grids, drawings and files of pictures."""
+"""Grids, drawings and files of images."""
 
 import struct
 import zlib
@@ -14,16 +14,16 @@ from rushlight.vision import io, utils
 
 
 def test_make_grid():
-    pictures = rl.arange(5 * 3 * 2 * 2).view(5, 3, 2, 2).float()
-    grid = utils.make_grid(pictures, nrow=2, padding=1, pad_value=-1)
+    images = rl.arange(5 * 3 * 2 * 2).view(5, 3, 2, 2).float()
+    grid = utils.make_grid(images, nrow=2, padding=1, pad_value=-1)
     assert grid.shape == (3, 10, 7) and grid[0, 0, 0] == -1
-    assert rl.equal(grid[:, 4:6, 1:3], pictures[2]) and rl.equal(grid[:, 1:3, 4:6], pictures[1])
+    assert rl.equal(grid[:, 4:6, 1:3], images[2]) and rl.equal(grid[:, 1:3, 4:6], images[1])
     assert (grid[:, 7:9, 4:6] == -1).all()
-    unit = utils.make_grid(pictures, normalize=True, padding=0)
+    unit = utils.make_grid(images, normalize=True, padding=0)
     assert unit.min() == 0 and unit.max() == 1
-    each = utils.make_grid(pictures, normalize=True, scale_each=True, padding=0, nrow=5)
+    each = utils.make_grid(images, normalize=True, scale_each=True, padding=0, nrow=5)
     assert all(each[:, :, 2 * i : 2 * i + 2].max() == 1 for i in range(5))
-    ranged = utils.make_grid(pictures, normalize=True, value_range=(0, 30), padding=0)
+    ranged = utils.make_grid(images, normalize=True, value_range=(0, 30), padding=0)
     assert (ranged == 1).sum() > 20
     assert utils.make_grid(rl.rand(4, 6)).shape == (3, 4, 6)
     assert utils.make_grid([rl.rand(1, 4, 6)] * 3, nrow=8).shape == (3, 8, 26)
@@ -32,12 +32,12 @@ def test_make_grid():
 
 
 def test_save_image(tmp_path):
-    pictures = rl.rand(4, 3, 5, 6)
-    utils.save_image(pictures, tmp_path / "a.png", nrow=2, padding=0)
+    images = rl.rand(4, 3, 5, 6)
+    utils.save_image(images, tmp_path / "a.png", nrow=2, padding=0)
     back = io.read_image(str(tmp_path / "a.png"))
     assert back.shape == (3, 10, 12)
-    assert rl.equal(back[:, :5, 6:], (pictures[1] * 255 + 0.5).to(rl.uint8))
-    utils.save_image(pictures[0], open_ := (tmp_path / "b.jpg").open("wb"), format="jpeg")
+    assert rl.equal(back[:, :5, 6:], (images[1] * 255 + 0.5).to(rl.uint8))
+    utils.save_image(images[0], open_ := (tmp_path / "b.jpg").open("wb"), format="jpeg")
     open_.close()
     with Image.open(tmp_path / "b.jpg") as img:
         assert img.size == (6, 5)
@@ -134,7 +134,7 @@ def test_modes_of_files(tmp_path):
         with pytest.raises(RuntimeError):
             io.decode_image(bad)
     whole = io.read_file(tmp_path / "a.png")
-    with pytest.raises(RuntimeError, match="no picture that Pillow can read"):
+    with pytest.raises(RuntimeError, match="no image that Pillow can read"):
         io.decode_image(whole[:20])
     with pytest.raises(RuntimeError, match="Not a JPEG file"):
         io.decode_jpeg(whole)
@@ -154,16 +154,14 @@ def test_against_torchvision(theirs, tmp_path):
         return torch.from_numpy(x.numpy().copy())
 
     rl.manual_seed(0)
-    pictures = rl.rand(7, 3, 6, 5)
+    images = rl.rand(7, 3, 6, 5)
     for options in (
         {},
         {"nrow": 3, "padding": 1},
         {"normalize": True},
         {"normalize": True, "scale_each": True},
     ):
-        assert same(
-            utils.make_grid(pictures, **options), theirs.utils.make_grid(t(pictures), **options), 1e-6
-        )
+        assert same(utils.make_grid(images, **options), theirs.utils.make_grid(t(images), **options), 1e-6)
     image = rl.randint(0, 256, (3, 40, 50), dtype=rl.uint8)
     boxes = rl.tensor([[2.0, 3, 20, 22], [15, 15, 45, 38], [0, 0, 49, 39]])
     labels = ["cat", "dog", None]
@@ -191,8 +189,8 @@ def test_against_torchvision(theirs, tmp_path):
         assert same(got, theirs.utils.draw_keypoints(t(image), t(points), **options))
     flow = rl.randn(2, 2, 12, 9)
     assert same(utils.flow_to_image(flow), theirs.utils.flow_to_image(t(flow)), 1)
-    utils.save_image(pictures, tmp_path / "a.png")
-    theirs.utils.save_image(t(pictures), tmp_path / "b.png")
+    utils.save_image(images, tmp_path / "a.png")
+    theirs.utils.save_image(t(images), tmp_path / "b.png")
     assert np.array_equal(
         np.asarray(Image.open(tmp_path / "a.png")), np.asarray(Image.open(tmp_path / "b.png"))
     )
@@ -233,7 +231,7 @@ def png_of(values, colour_type, filter_type):
 
 @pytest.mark.parametrize("channels, colour_type", [(3, 2), (4, 6)])
 @pytest.mark.parametrize("filter_type", [0, 1])
-def test_pictures_of_16_bits(channels, colour_type, filter_type):
+def test_images_of_16_bits(channels, colour_type, filter_type):
     values = np.random.default_rng(0).integers(0, 65536, (3, 5, channels), dtype=np.uint16)
     data = rl.frombuffer(bytearray(png_of(values, colour_type, filter_type)), dtype=rl.uint8)
     got = io.decode_png(data)
@@ -246,7 +244,7 @@ def test_pictures_of_16_bits(channels, colour_type, filter_type):
     assert io.decode_png(data, io.ImageReadMode.GRAY_ALPHA).shape == (2, 3, 5)
 
 
-def test_pictures_turned_as_exif_says():
+def test_images_rotated_as_exif_says():
     from rushlight.vision.io.image import _turned
 
     pixels = rl.arange(6, dtype=rl.uint8).view(1, 2, 3)
@@ -269,7 +267,7 @@ def test_palettes_inks_and_frames(tmp_path):
     assert io.decode_image(tmp_path / "a.webp")[None].is_contiguous(memory_format=rl.channels_last)
 
 
-def test_bytes_that_are_no_pictures():
+def test_bytes_that_are_no_images():
     noise = rl.arange(100, dtype=rl.uint8)
     for decode, phrase in (
         (io.decode_png, "Content is not png"),

@@ -1,4 +1,4 @@
-"""transforms.v2: samples of pictures, masks and boxes; against torchvision where it is installed."""
+"""transforms.v2: samples of images, masks and boxes; against torchvision where it is installed."""
 
 import copy
 import pathlib
@@ -9,19 +9,19 @@ import pytest
 
 pytest.importorskip("PIL")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pictures import array, difference, pictures
+from images import array, difference, images
 from PIL import Image
 
 import rushlight as rl
 from rushlight.vision import transforms, tv_tensors
 from rushlight.vision.transforms import v2
 
-PICTURES = pictures()
+IMAGES = images()
 BOXES = [[2.0, 3, 20, 22], [10, 10, 40, 32], [0, 0, 5, 5]]
 
 
 def sample(kinds=tv_tensors, library=rl, convert=lambda x: x):
-    image = convert(PICTURES["bytes"])
+    image = convert(IMAGES["bytes"])
     boxes = kinds.BoundingBoxes(library.tensor(BOXES), format="XYXY", canvas_size=(33, 41))
     return {"image": kinds.Image(image), "boxes": boxes, "mask": kinds.Mask(image[:2] // 64), "labels": library.tensor([1, 2, 3]), "text": "x"}  # fmt: skip
 
@@ -69,18 +69,16 @@ def test_kinds_of_tensors():
         tv_tensors.Video(rl.rand(3, 4, 5))
 
 
-def test_only_pictures_of_a_sample_change():
+def test_only_images_of_a_sample_change():
     flipped = v2.RandomHorizontalFlip(1.0)(sample())
-    assert (
-        rl.equal(flipped["image"], PICTURES["bytes"].flip(-1)) and type(flipped["image"]) is tv_tensors.Image
-    )
+    assert rl.equal(flipped["image"], IMAGES["bytes"].flip(-1)) and type(flipped["image"]) is tv_tensors.Image
     assert flipped["boxes"][0].tolist() == [21, 3, 39, 22] and flipped["labels"].tolist() == [1, 2, 3]
-    assert rl.equal(flipped["mask"], (PICTURES["bytes"][:2] // 64).flip(-1)) and flipped["text"] == "x"
-    # Of plain tensors the first is the picture, unless there is another picture.
-    picture, other = v2.RandomHorizontalFlip(1.0)(PICTURES["floats"], rl.arange(6).view(2, 3))
-    assert rl.equal(picture, PICTURES["floats"].flip(-1)) and other.tolist() == [[0, 1, 2], [3, 4, 5]]
-    _, kept = v2.RandomHorizontalFlip(1.0)(PICTURES["RGB"], PICTURES["floats"])
-    assert rl.equal(kept, PICTURES["floats"])
+    assert rl.equal(flipped["mask"], (IMAGES["bytes"][:2] // 64).flip(-1)) and flipped["text"] == "x"
+    # Of plain tensors the first is the image, unless there is another image.
+    image, other = v2.RandomHorizontalFlip(1.0)(IMAGES["floats"], rl.arange(6).view(2, 3))
+    assert rl.equal(image, IMAGES["floats"].flip(-1)) and other.tolist() == [[0, 1, 2], [3, 4, 5]]
+    _, kept = v2.RandomHorizontalFlip(1.0)(IMAGES["RGB"], IMAGES["floats"])
+    assert rl.equal(kept, IMAGES["floats"])
 
 
 def test_tutorial_pipeline():
@@ -88,18 +86,18 @@ def test_tutorial_pipeline():
         v2.ToImage(), v2.RandomResizedCrop(size=(16, 16), antialias=True), v2.RandomHorizontalFlip(p=0.5),
         v2.ToDtype(rl.float32, scale=True), v2.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
     ])  # fmt: skip
-    out, label = transform(PICTURES["RGB"], 3)
+    out, label = transform(IMAGES["RGB"], 3)
     assert (
         out.shape == (3, 16, 16) and out.dtype == rl.float32 and label == 3 and type(out) is tv_tensors.Image
     )
     assert isinstance(v2.ToPILImage()(out * 0), Image.Image)
-    unit = v2.Compose([v2.ToImage(), v2.ToDtype(rl.float32, scale=True)])(PICTURES["RGB"])
-    assert difference(array(unit), array(transforms.functional.to_tensor(PICTURES["RGB"]))) < 1e-7
+    unit = v2.Compose([v2.ToImage(), v2.ToDtype(rl.float32, scale=True)])(IMAGES["RGB"])
+    assert difference(array(unit), array(transforms.functional.to_tensor(IMAGES["RGB"]))) < 1e-7
     with pytest.raises(TypeError, match="does not support PIL images"):
-        v2.Normalize([0.5], [0.5])(PICTURES["RGB"])
+        v2.Normalize([0.5], [0.5])(IMAGES["RGB"])
 
 
-def test_boxes_follow_the_picture():
+def test_boxes_follow_the_image():
     image = rl.zeros(1, 40, 60, dtype=rl.uint8)
     image[:, 10:20, 15:35] = 255
     for transform in (
@@ -147,7 +145,7 @@ def test_mixing():
     for mix in (v2.MixUp(num_classes=4), v2.CutMix(num_classes=4)):
         mixed, labels = mix(x, y)
         assert mixed.shape == x.shape and labels.shape == (4, 4) and rl.allclose(labels.sum(1), rl.ones(4))
-        # Each picture's mean says how much of its neighbour it holds, and so does its label.
+        # Each image's mean says how much of its neighbour it holds, and so does its label.
         assert mixed[1].mean().item() == pytest.approx(labels[1, 1].item(), abs=1e-5)
     with pytest.raises(ValueError, match="labels"):
         v2.MixUp()(x, y)
@@ -158,9 +156,9 @@ def test_mixing():
 def test_containers():
     rl.manual_seed(0)
     assert v2.RandomChoice([v2.Identity(), v2.Identity()], [1, 3]).p == [0.25, 0.75]
-    out = v2.RandomOrder([v2.Resize(20), v2.CenterCrop(10)])(PICTURES["bytes"])
+    out = v2.RandomOrder([v2.Resize(20), v2.CenterCrop(10)])(IMAGES["bytes"])
     assert out.shape[-1] in (10, 20)
-    assert v2.RandomApply([v2.Resize(5)], p=0.0)(PICTURES["bytes"]) is PICTURES["bytes"]
+    assert v2.RandomApply([v2.Resize(5)], p=0.0)(IMAGES["bytes"]) is IMAGES["bytes"]
     assert v2.Lambda(lambda t: t.tolist(), rl.Tensor)([rl.ones(2), "x"]) == [[1.0, 1.0], "x"]
     for bad, error in ((lambda: v2.Compose([]), ValueError), (lambda: v2.Compose(3), TypeError), (lambda: v2.RandomHorizontalFlip(2), ValueError)):  # fmt: skip
         with pytest.raises(error):
@@ -180,7 +178,7 @@ CLASSES = [
     lambda T: T.RandomPhotometricDistort(), lambda T: T.RandomZoomOut(p=1), lambda T: T.RandomShortestSize([10, 20, 30], 50),
     lambda T: T.RandomResize(10, 30), lambda T: T.ScaleJitter((40, 50)), lambda T: T.Pad((1, 2)), lambda T: T.CenterCrop(50),
 ]  # fmt: skip
-PICTURES_ONLY = [lambda T: T.AutoAugment(), lambda T: T.RandAugment(), lambda T: T.TrivialAugmentWide()]
+IMAGES_ONLY = [lambda T: T.AutoAugment(), lambda T: T.RandAugment(), lambda T: T.TrivialAugmentWide()]
 
 
 @pytest.mark.parametrize("kind", ["RGB", "sample"])
@@ -192,7 +190,7 @@ def test_against_torchvision(theirs, kind):
     def as_theirs(x):
         return torch.from_numpy(x.numpy().copy())
 
-    for make in CLASSES + (PICTURES_ONLY if kind == "RGB" else []):
+    for make in CLASSES + (IMAGES_ONLY if kind == "RGB" else []):
         mine, their = make(v2), make(other)
         if "transforms" not in repr(their):
             assert repr(mine) == repr(their)
@@ -200,12 +198,12 @@ def test_against_torchvision(theirs, kind):
             rl.manual_seed(seed)
             torch.manual_seed(seed)
             if kind == "RGB":
-                assert difference(array(mine(PICTURES["RGB"])), array(their(PICTURES["RGB"]))) == 0, mine
+                assert difference(array(mine(IMAGES["RGB"])), array(their(IMAGES["RGB"]))) == 0, mine
             else:
                 got, want = mine(sample()), their(sample(other_kinds, torch, as_theirs))
                 assert difference(array(got["image"]), array(want["image"])) <= 2, mine
                 assert difference(array(got["boxes"]), array(want["boxes"])) <= 1e-2, mine
                 assert difference(array(got["mask"]), array(want["mask"])) <= 1, mine
-                # Theirs may miss the turned picture's size by one.
+                # Theirs may miss the rotated image's size by one.
                 assert got["boxes"].canvas_size == tuple(want["image"].shape[-2:]), mine
             assert rl.rand(1).item() == torch.rand(1).item(), mine

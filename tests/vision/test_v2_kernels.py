@@ -56,19 +56,19 @@ def test_rotated_formats_convert_into_each_other():
     rl.testing.assert_close(first, rl.tensor([[2.0, 3, 6, 4, 0]]))
     centre = F.convert_bounding_box_format(first, "XYWHR", "CXCYWHR")
     rl.testing.assert_close(centre, rl.tensor([[5.0, 5, 6, 4, 0]]))
-    turned = rl.tensor([[5.0, 5, 6, 4, 30]])
-    corners = F.convert_bounding_box_format(turned, "CXCYWHR", "XYXYXYXY")
-    rl.testing.assert_close(F.convert_bounding_box_format(corners, "XYXYXYXY", "CXCYWHR"), turned)
+    rotated = rl.tensor([[5.0, 5, 6, 4, 30]])
+    corners = F.convert_bounding_box_format(rotated, "CXCYWHR", "XYXYXYXY")
+    rl.testing.assert_close(F.convert_bounding_box_format(corners, "XYXYXYXY", "CXCYWHR"), rotated)
     with pytest.raises(ValueError, match="between rotated and unrotated"):
-        F.convert_bounding_box_format(turned, "CXCYWHR", "XYXY")
+        F.convert_bounding_box_format(rotated, "CXCYWHR", "XYXY")
 
 
 def test_rotated_boxes_move_with_their_image():
     boxes = tv_tensors.BoundingBoxes(CORNERS, format="XYXYXYXY", canvas_size=(10, 20))
     assert F.horizontal_flip(boxes).tolist() == [[12, 3, 18, 3, 18, 7, 12, 7]]
-    turned = F.rotate(boxes, 90, expand=True)
-    assert turned.canvas_size == (20, 10) and turned.format == boxes.format
-    angle = F.convert_bounding_box_format(turned, new_format="XYWHR")[0, 4].item()
+    rotated = F.rotate(boxes, 90, expand=True)
+    assert rotated.canvas_size == (20, 10) and rotated.format == boxes.format
+    angle = F.convert_bounding_box_format(rotated, new_format="XYWHR")[0, 4].item()
     assert math.isclose(angle, 90, abs_tol=1e-3)
     assert F.crop(boxes, 0, 0, 5, 5).canvas_size == (5, 5)
 

@@ -181,7 +181,7 @@ def test_deform_conv_without_movement_is_a_convolution():
     assert rl.allclose(
         got, rl.nn.functional.conv2d(x, weight, bias, stride=2, padding=1, groups=2), atol=1e-4
     )
-    # Moving every place one row down is the convolution of the picture moved one row up.
+    # Moving every position one row down is the convolution of the image moved one row up.
     offset = offset.view(2, 6, 2, *shape[2:])
     offset[:, :, 0] = 1.0
     got = ops.deform_conv2d(x, offset.view(2, 12, *shape[2:]), weight, bias, stride=2, padding=1)
@@ -286,8 +286,8 @@ def test_against_torchvision(theirs):
 
 def test_operators_by_their_names_in_the_namespace():
     x, rois = rl.arange(64.0).view(1, 1, 8, 8), rl.tensor([[0.0, 0, 0, 3, 3]])
-    pooled, places = rl.ops.torchvision.roi_pool(x, rois, 1.0, 2, 2)
-    assert pooled.tolist() == [[[[9, 11], [25, 27]]]] and places.tolist() == pooled.tolist()
+    pooled, positions = rl.ops.torchvision.roi_pool(x, rois, 1.0, 2, 2)
+    assert pooled.tolist() == [[[[9, 11], [25, 27]]]] and positions.tolist() == pooled.tolist()
     assert str(rl.ops.torchvision.roi_pool.default) == "torchvision.roi_pool.default"
     aligned = rl.ops.torchvision.roi_align(x, rois, 1.0, 2, 2, 2, True)
     rl.testing.assert_close(aligned, ops.roi_align(x, rois, 2, 1.0, 2, True))

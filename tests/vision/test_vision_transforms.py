@@ -9,21 +9,21 @@ import pytest
 
 pytest.importorskip("PIL")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from pictures import array, pictures
+from images import array, images
 from PIL import Image
 
 import rushlight as rl
 import rushlight.vision.transforms as T
 import rushlight.vision.transforms.functional as F
 
-PICTURES = pictures()
+IMAGES = images()
 
 
 def test_to_tensor_scales_bytes_only():
     bytes_ = np.array([[[0, 51, 255]]], np.uint8)
     want = [0.0, 0.2, 1.0]
-    for picture in (bytes_, Image.fromarray(bytes_)):
-        tensor = T.ToTensor()(picture)
+    for image in (bytes_, Image.fromarray(bytes_)):
+        tensor = T.ToTensor()(image)
         assert tensor.shape == (3, 1, 1) and tensor.dtype == rl.float32
         assert tensor.flatten().tolist() == pytest.approx(want)
     assert F.to_tensor(np.full((2, 3), 7.5)).tolist() == [[[7.5] * 3] * 2]  # floats stay
@@ -45,22 +45,22 @@ def test_to_tensor_scales_bytes_only():
 
 
 def test_to_tensor_does_not_share_memory():
-    picture = np.zeros((2, 2, 3), np.uint8)
-    tensor = F.to_tensor(picture.astype(np.float32))
+    image = np.zeros((2, 2, 3), np.uint8)
+    tensor = F.to_tensor(image.astype(np.float32))
     tensor.add_(1)
-    assert picture.sum() == 0 and not np.asarray(PICTURES["RGB"]).flags.writeable
-    F.pil_to_tensor(PICTURES["RGB"]).zero_()
-    assert np.asarray(PICTURES["RGB"]).any()
+    assert image.sum() == 0 and not np.asarray(IMAGES["RGB"]).flags.writeable
+    F.pil_to_tensor(IMAGES["RGB"]).zero_()
+    assert np.asarray(IMAGES["RGB"]).any()
 
 
 @pytest.mark.parametrize("kind", ["RGB", "L", "RGBA", "I", "F", "LA", "I;16"])
 def test_there_and_back(kind):
-    picture = PICTURES[kind]
+    image = IMAGES[kind]
     mode = None if kind in ("RGB", "L", "RGBA", "LA") else kind
-    back = F.to_pil_image(F.pil_to_tensor(picture).numpy().transpose(1, 2, 0), mode)
-    assert back.mode == picture.mode and np.array_equal(np.asarray(back), np.asarray(picture))
-    again = F.to_pil_image(F.to_tensor(PICTURES["RGB"]))
-    assert np.array_equal(np.asarray(again), np.asarray(PICTURES["RGB"]))
+    back = F.to_pil_image(F.pil_to_tensor(image).numpy().transpose(1, 2, 0), mode)
+    assert back.mode == image.mode and np.array_equal(np.asarray(back), np.asarray(image))
+    again = F.to_pil_image(F.to_tensor(IMAGES["RGB"]))
+    assert np.array_equal(np.asarray(again), np.asarray(IMAGES["RGB"]))
 
 
 def test_to_pil_image_refuses():
@@ -83,8 +83,8 @@ def test_normalize():
     assert out[:, 0, 0].tolist() == [0.0, 0.5, 0.5] and x[0, 0, 0] == 1
     assert F.normalize(x, [1.0], [2.0], inplace=True) is x and x[2, 0, 0] == 1
     for bad, error in (
-        (PICTURES["bytes"], TypeError),
-        (PICTURES["RGB"], TypeError),
+        (IMAGES["bytes"], TypeError),
+        (IMAGES["RGB"], TypeError),
         (rl.zeros(2, 2), ValueError),
     ):
         with pytest.raises(error):
@@ -138,7 +138,7 @@ def test_colors_by_hand():
 
 @pytest.mark.parametrize("kind", ["RGB", "bytes"])
 def test_identities(kind):
-    picture = PICTURES[kind]
+    image = IMAGES[kind]
     for name, value in (
         ("brightness", 1),
         ("contrast", 1),
@@ -146,22 +146,19 @@ def test_identities(kind):
         ("sharpness", 1),
         ("gamma", 1),
     ):
-        assert (
-            np.abs(array(getattr(F, f"adjust_{name}")(picture, value)).astype(int) - array(picture)).max()
-            <= 1
-        )
-    assert np.array_equal(array(F.invert(F.invert(picture))), array(picture))
-    assert np.array_equal(array(F.hflip(F.hflip(picture))), array(picture))
-    assert np.array_equal(array(F.rotate(picture, 0)), array(picture))
+        assert np.abs(array(getattr(F, f"adjust_{name}")(image, value)).astype(int) - array(image)).max() <= 1
+    assert np.array_equal(array(F.invert(F.invert(image))), array(image))
+    assert np.array_equal(array(F.hflip(F.hflip(image))), array(image))
+    assert np.array_equal(array(F.rotate(image, 0)), array(image))
 
 
 def test_frozen_draws():
     """The numbers of torchvision 0.28 for seed 0."""
-    picture = PICTURES["RGB"]
+    image = IMAGES["RGB"]
     rl.manual_seed(0)
-    assert T.RandomCrop.get_params(picture, (20, 20)) == (4, 7, 20, 20)
+    assert T.RandomCrop.get_params(image, (20, 20)) == (4, 7, 20, 20)
     rl.manual_seed(0)
-    assert T.RandomResizedCrop.get_params(picture, (0.08, 1.0), (0.75, 4 / 3)) == (2, 3, 25, 29)
+    assert T.RandomResizedCrop.get_params(image, (0.08, 1.0), (0.75, 4 / 3)) == (2, 3, 25, 29)
     rl.manual_seed(0)
     order, *factors = T.ColorJitter.get_params((0.6, 1.4), (0.7, 1.3), (0.8, 1.2), (-0.1, 0.1))
     assert order.tolist() == [0, 1, 3, 2]
@@ -180,18 +177,18 @@ def test_random_transforms_follow_the_seed():
     results = []
     for seed in (1, 1, 2):
         rl.manual_seed(seed)
-        results.append(transform(PICTURES["RGB"]))
+        results.append(transform(IMAGES["RGB"]))
     assert rl.equal(results[0], results[1]) and not rl.equal(results[0], results[2])
     assert results[0].shape == (3, 16, 16)
     again = pickle.loads(pickle.dumps(T.Compose([T.Resize(3), T.ToTensor(), T.Normalize([0.5], [0.5])])))
-    assert again(PICTURES["L"]).shape == (1, 3, 3)
+    assert again(IMAGES["L"]).shape == (1, 3, 3)
 
 
 def test_large_crop_is_refused():
     with pytest.raises(
         ValueError, match=r"Required crop size \(50, 50\) is larger than input image size \(33, 41\)"
     ):
-        T.RandomCrop(50)(PICTURES["RGB"])
+        T.RandomCrop(50)(IMAGES["RGB"])
 
 
 def test_transforms_are_differentiable():

@@ -1,6 +1,6 @@
 """Images: transforms, models, data sets, box operations. `import torchvision` gives this package under the alias.
 
-Pillow is needed by what reads, writes or draws pictures, and is imported there: pip install 'rushlight[vision]'.
+Pillow is needed by what reads, writes or draws images, and is imported there: pip install 'rushlight[vision]'.
 """
 
 from . import version as version
@@ -31,15 +31,15 @@ def __dir__():
 
 
 def set_image_backend(backend):
-    """Names the library that loads pictures; Pillow is the only one."""
+    """Names the library that loads images; Pillow is the only one."""
     if backend not in ("PIL", "accimage"):
         raise ValueError(f"Invalid backend '{backend}'. Options are 'PIL' and 'accimage'")
     if backend == "accimage":
-        raise ImportError("rushlight.vision reads pictures with Pillow only: set_image_backend('PIL')")
+        raise ImportError("rushlight.vision reads images with Pillow only: set_image_backend('PIL')")
 
 
 def get_image_backend():
-    """The library that loads pictures: "PIL"."""
+    """The library that loads images: "PIL"."""
     return _image_backend
 
 

@@ -1,4 +1,4 @@
-"""Pillow and NumPy, imported when the first picture is touched."""
+"""Pillow and NumPy, imported when the first image is touched."""
 
 import functools
 import sys
@@ -12,11 +12,11 @@ def pil(name="Image"):
     try:
         return importlib.import_module(f"PIL.{name}")
     except ImportError:
-        raise ImportError("pictures are handled by Pillow: pip install 'rushlight[vision]'") from None
+        raise ImportError("images are handled by Pillow: pip install 'rushlight[vision]'") from None
 
 
 def is_pil(value):
-    """Whether a value is a picture of Pillow; never imports Pillow, since without it there is none."""
+    """Whether a value is an image of Pillow; never imports Pillow, since without it there is none."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
 

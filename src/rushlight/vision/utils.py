@@ -1,4 +1,4 @@
-"""Pictures of tensors: grids, files, boxes and masks drawn on them."""
+"""Images of tensors: grids, files, boxes and masks drawn on them."""
 
 import math
 
@@ -35,7 +35,7 @@ def _as_batch(tensor):
 
 @rl.no_grad()
 def make_grid(tensor, nrow=8, padding=2, normalize=False, value_range=None, scale_each=False, pad_value=0.0):
-    """Pictures (N, C, H, W), or a list of them, as one picture (C, H', W') of nrow columns."""
+    """Images (N, C, H, W), or a list of them, as one image (C, H', W') of nrow columns."""
     if not isinstance(tensor, rl.Tensor):
         if not isinstance(tensor, list):
             raise TypeError(f"tensor or list of tensors expected, got {type(tensor)}")
@@ -64,7 +64,7 @@ def make_grid(tensor, nrow=8, padding=2, normalize=False, value_range=None, scal
 
 @rl.no_grad()
 def save_image(tensor, fp, format=None, **kwargs):
-    """Writes a picture, or a grid of pictures, of values in [0, 1] to a file. Further options are those of make_grid."""
+    """Writes an image, or a grid of images, of values in [0, 1] to a file. Further options are those of make_grid."""
     grid = make_grid(tensor, **kwargs)
     pixels = grid.mul(255).add_(0.5).clamp_(0, 255).permute(1, 2, 0).to(rl.uint8).numpy()
     pil().fromarray(pixels).save(fp, format=format)
@@ -94,7 +94,7 @@ def _parse_colors(colors, num_objects, dtype=rl.uint8):
     return colors
 
 
-def _check_picture(image, dtypes=(rl.uint8,), what="The image must be a tensor"):
+def _check_image(image, dtypes=(rl.uint8,), what="The image must be a tensor"):
     if not isinstance(image, rl.Tensor):
         raise TypeError(f"{what}, got {type(image)}")
     if image.dtype not in dtypes and not (len(dtypes) > 1 and image.is_floating_point()):
@@ -110,7 +110,7 @@ def _check_rgb(image):
 
 
 def _draw_rotated(draw, box, width, color, inside):
-    """A box by its corners; the first side is dashed, so that one sees how it is turned."""
+    """A box by its corners; the first side is dashed, so that one sees how it is rotated."""
     corners = [tuple(box[i : i + 2]) for i in range(0, 8, 2)]
     if inside is not None:
         draw.polygon(corners, width=0, fill=inside)
@@ -141,8 +141,8 @@ def draw_bounding_boxes(
     label_background_colors=None,
     fill_labels=False,
 ):
-    """The picture (C, H, W) with boxes (N, 4), or rotated ones (N, 8), drawn on it, perhaps filled and labelled."""
-    _check_picture(image, (rl.uint8, rl.float32), "Tensor expected")
+    """The image (C, H, W) with boxes (N, 4), or rotated ones (N, 8), drawn on it, perhaps filled and labelled."""
+    _check_image(image, (rl.uint8, rl.float32), "Tensor expected")
     if image.size(0) not in {1, 3}:
         raise ValueError("Only grayscale and RGB images are supported")
     rotated = boxes.shape[-1] == 8  # by their four corners
@@ -184,19 +184,19 @@ def draw_bounding_boxes(
             draw.rectangle(box, width=width, outline=color, fill=inside)
         if label is not None:
             margin = width + 1
-            place = (box[0] + margin, box[1] + margin)
+            position = (box[0] + margin, box[1] + margin)
             if fill_labels:
-                left, top, right, bottom = draw.textbbox(place, label, font=face)
+                left, top, right, bottom = draw.textbbox(position, label, font=face)
                 draw.rectangle((left - 1, top - 1, right + 1, bottom + 1), fill=background)
-            draw.text(place, label, fill=label_color, font=face)
+            draw.text(position, label, fill=label_color, font=face)
     out = pil_to_tensor(canvas)
     return out.to(image.dtype) / 255 if floating else out
 
 
 @rl.no_grad()
 def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
-    """The picture (3, H, W) with masks (H, W) or (N, H, W) laid over it; alpha 0 shows none of them, 1 nothing else."""
-    _check_picture(image, (rl.uint8, rl.float32))
+    """The image (3, H, W) with masks (H, W) or (N, H, W) laid over it; alpha 0 shows none of them, 1 nothing else."""
+    _check_image(image, (rl.uint8, rl.float32))
     _check_rgb(image)
     masks = masks.unsqueeze(0) if masks.ndim == 2 else masks
     if masks.ndim != 3:
@@ -221,8 +221,8 @@ def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
 
 @rl.no_grad()
 def draw_keypoints(image, keypoints, connectivity=None, colors=None, radius=2, width=3, visibility=None):
-    """The picture (3, H, W) with the points (instances, K, 2) drawn on it, and lines between those that are connected."""
-    _check_picture(image, (rl.uint8, rl.float32))
+    """The image (3, H, W) with the points (instances, K, 2) drawn on it, and lines between those that are connected."""
+    _check_image(image, (rl.uint8, rl.float32))
     _check_rgb(image)
     if keypoints.ndim != 3:
         raise ValueError("keypoints must be of shape (num_instances, K, 2)")
@@ -278,7 +278,7 @@ def _color_wheel():
 
 @rl.no_grad()
 def flow_to_image(flow):
-    """Pictures of the movement (2, H, W) or (N, 2, H, W): the colour is the direction, its strength the speed."""
+    """Images of the movement (2, H, W) or (N, 2, H, W): the colour is the direction, its strength the speed."""
     if flow.dtype != rl.float:
         raise ValueError(f"Flow should be of dtype torch.float, got {flow.dtype}.")
     one = flow.ndim == 3
@@ -289,11 +289,11 @@ def flow_to_image(flow):
     flow = flow / (longest + rl.finfo(flow.dtype).eps)
     wheel = _color_wheel()
     speed = rl.sum(flow**2, dim=1).sqrt()
-    turn = rl.atan2(-flow[:, 1], -flow[:, 0]) / rl.pi
-    place = (turn + 1) / 2 * (len(wheel) - 1)
-    low = rl.floor(place).to(rl.long)
+    angle = rl.atan2(-flow[:, 1], -flow[:, 0]) / rl.pi
+    position = (angle + 1) / 2 * (len(wheel) - 1)
+    low = rl.floor(position).to(rl.long)
     high = rl.where(low + 1 == len(wheel), rl.zeros_like(low), low + 1)
-    part = place - low
+    part = position - low
     out = rl.zeros((flow.shape[0], 3, *flow.shape[2:]), dtype=rl.uint8)
     for c in range(3):
         channel = wheel[:, c]

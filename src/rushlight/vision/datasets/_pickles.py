@@ -1,6 +1,6 @@
 """Pickles of plain data, NumPy arrays and tensors, read by the machine of rushlight.serialization: nothing in them is run.
 
-Arrays and tensors are made here from a type of numbers, a shape and bytes, each of which is checked.
+Arrays and tensors are made here from a dtype, a shape and bytes, each of which is checked.
 """
 
 import math
@@ -11,7 +11,7 @@ from rushlight.serialization._vm import Machine, UnpicklingError, shown
 
 
 class _Type:
-    """A type of numbers; the file may set its byte order after it is named."""
+    """A dtype; the file may set its byte order after it is named."""
 
     def __init__(self, text, *flags):
         if type(text) is bytes:
@@ -47,12 +47,12 @@ def _tensor(kind, storage, dtype, offset, size, stride, *rest):
     """The data of a pickled tensor; attributes, gradients and subclasses are left out."""
     import rushlight as rl
 
-    numbers = (offset, *size, *stride) if type(size) is type(stride) is tuple else (None,)
+    values = (offset, *size, *stride) if type(size) is type(stride) is tuple else (None,)
     if (
         kind != "Tensor"
         or not isinstance(storage, rl.UntypedStorage)
         or not isinstance(dtype, rl.dtype)
-        or not all(type(n) is int and 0 <= n < 1 << 40 for n in numbers)
+        or not all(type(n) is int and 0 <= n < 1 << 40 for n in values)
         or len(size) != len(stride)
     ):
         raise UnpicklingError("a damaged tensor")

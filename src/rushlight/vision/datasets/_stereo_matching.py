@@ -316,7 +316,7 @@ class InStereo2k(StereoMatchingDataset):
 
 
 class ETH3DStereo(StereoMatchingDataset):
-    """Places measured by laser."""
+    """Scenes measured by laser."""
 
     _has_built_in_disparity_mask = True
 

@@ -52,7 +52,7 @@ class CelebA(VisionDataset):
         self.attr_names = tables["attr"][0]
 
     def _table(self, name, head=None):
-        """(column names, names of pictures, numbers) of a text file; `head` is the line of the column names."""
+        """(column names, names of images, values) of a text file; `head` is the line of the column names."""
         with open(os.path.join(self.root, self.base_folder, name)) as f:
             lines = [line.split() for line in f if line.strip()]
         columns = []

@@ -12,7 +12,7 @@ __all__ = ["CIFAR10", "CIFAR100"]
 
 
 class CIFAR10(VisionDataset):
-    """Pictures of ten kinds of things, 32 x 32. Its files are pickles, which are read without running anything."""
+    """Images of ten kinds of things, 32 x 32. Its files are pickles, which are read without running anything."""
 
     base_folder = published("CIFAR10.base_folder")
     url = published("CIFAR10.url")
@@ -71,7 +71,7 @@ class CIFAR10(VisionDataset):
 
 
 class CIFAR100(CIFAR10):
-    """Pictures of a hundred kinds of things, 32 x 32."""
+    """Images of a hundred kinds of things, 32 x 32."""
 
     base_folder = published("CIFAR100.base_folder")
     url = published("CIFAR100.url")

@@ -1,4 +1,4 @@
-"""COCO: pictures with the annotations of one JSON file."""
+"""COCO: images with the annotations of one JSON file."""
 
 import json
 import os
@@ -27,14 +27,14 @@ class _Annotations:
         self.cats = {kind["id"]: kind for kind in self.dataset.get("categories", ())}
 
     def getImgIds(self, imgIds=(), catIds=()):
-        """Numbers of pictures: all, or those with annotations of all these categories."""
+        """Ids of images: all, or those with annotations of all these categories."""
         found = set(_several(imgIds) or self.imgs)
         for kind in _several(catIds):
             found &= set(self.catToImgs.get(kind, ()))
         return list(found)
 
     def getCatIds(self, catNms=(), supNms=(), catIds=()):
-        """Numbers of categories, by name, by kind and by number."""
+        """Ids of categories, by name, by kind and by id."""
         kinds = self.cats.values()
         for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
             wanted = _several(wanted)
@@ -42,7 +42,7 @@ class _Annotations:
         return [kind["id"] for kind in kinds]
 
     def getAnnIds(self, imgIds=(), catIds=(), areaRng=(), iscrowd=None):
-        """Numbers of annotations, by picture, category, area and whether they are of crowds."""
+        """Ids of annotations, by image, category, area and whether they are of crowds."""
         images, kinds = _several(imgIds), _several(catIds)
         notes = [n for i in images for n in self.imgToAnns.get(i, ())] if images else self.anns.values()
         return [
@@ -54,7 +54,7 @@ class _Annotations:
         ]
 
     def loadImgs(self, ids=()):
-        """What is said of these pictures."""
+        """What is said of these images."""
         return [self.imgs[i] for i in _several(ids)]
 
     def loadAnns(self, ids=()):
@@ -79,7 +79,7 @@ def _read(path):
 
 
 class CocoDetection(VisionDataset):
-    """Pictures, each with the list of its annotations: boxes, outlines, categories. `coco` holds them by number."""
+    """Images, each with the list of its annotations: boxes, outlines, categories. `coco` holds them by id."""
 
     def __init__(self, root, annFile, transform=None, target_transform=None, transforms=None):
         super().__init__(root, transforms, transform, target_transform)
@@ -104,7 +104,7 @@ class CocoDetection(VisionDataset):
 
 
 class CocoCaptions(CocoDetection):
-    """Pictures, each with the list of its descriptions."""
+    """Images, each with the list of its descriptions."""
 
     def _load_target(self, id):
         return [note["caption"] for note in super()._load_target(id)]

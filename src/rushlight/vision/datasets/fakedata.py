@@ -1,4 +1,4 @@
-"""Random pictures, for programs that are tried without data."""
+"""Random images, for programs that are tried without data."""
 
 import rushlight as rl
 
@@ -9,7 +9,7 @@ __all__ = ["FakeData"]
 
 
 class FakeData(VisionDataset):
-    """Random pictures of random classes; each is the same whenever it is asked for."""
+    """Random images of random classes; each is the same whenever it is asked for."""
 
     def __init__(
         self,

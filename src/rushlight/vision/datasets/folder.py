@@ -16,12 +16,12 @@ def has_file_allowed_extension(filename, extensions):
 
 
 def is_image_file(filename):
-    """Whether a file's name says that it is a picture."""
+    """Whether a file's name says that it is an image."""
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 
 def find_classes(directory):
-    """(names of the folders in a folder, sorted; {name: number})"""
+    """(names of the folders in a folder, sorted; {name: index})"""
     classes = sorted(entry.name for entry in os.scandir(directory) if entry.is_dir())
     if not classes:
         raise FileNotFoundError(f"Couldn't find any class folder in {directory}.")
@@ -29,7 +29,7 @@ def find_classes(directory):
 
 
 def make_dataset(directory, class_to_idx=None, extensions=None, is_valid_file=None, allow_empty=False):
-    """[(path, number of its class)] of all files below the folders of classes, sorted."""
+    """[(path, index of its class)] of all files below the folders of classes, sorted."""
     directory = os.path.expanduser(directory)
     if class_to_idx is None:
         _, class_to_idx = find_classes(directory)
@@ -103,18 +103,18 @@ class DatasetFolder(VisionDataset):
 
 
 def pil_loader(path):
-    """A picture in RGB."""
+    """An image in RGB."""
     with open(path, "rb") as f:
         return pil().open(f).convert("RGB")
 
 
 def default_loader(path):
-    """A picture in RGB."""
+    """An image in RGB."""
     return pil_loader(path)
 
 
 class ImageFolder(DatasetFolder):
-    """Pictures root/class/.../picture."""
+    """Images root/class/.../image."""
 
     def __init__(
         self,

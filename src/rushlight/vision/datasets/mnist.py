@@ -45,7 +45,7 @@ def read_sn3_pascalvincent_tensor(path, strict=True):
 
 
 def read_image_file(path):
-    """Pictures (N, H, W) of an IDX file."""
+    """Images (N, H, W) of an IDX file."""
     x = read_sn3_pascalvincent_tensor(path, strict=False)
     if x.dtype != rl.uint8:
         raise TypeError(f"x should be of dtype torch.uint8 instead of {x.dtype}")
@@ -109,13 +109,13 @@ class MNIST(VisionDataset):
         )
 
     def _files(self):
-        """(pictures, labels)"""
+        """(images, labels)"""
         kind = "train" if self.train else "t10k"
         return f"{kind}-images-idx3-ubyte", f"{kind}-labels-idx1-ubyte"
 
     def _load_data(self):
-        pictures, labels = (os.path.join(self.raw_folder, f) for f in self._files())
-        return read_image_file(pictures), read_label_file(labels)
+        images, labels = (os.path.join(self.raw_folder, f) for f in self._files())
+        return read_image_file(images), read_label_file(labels)
 
     def _check_exists(self):
         names = [url.removesuffix(".gz") for url, _ in self.resources]

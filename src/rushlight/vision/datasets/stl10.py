@@ -11,7 +11,7 @@ __all__ = ["STL10"]
 
 
 class STL10(VisionDataset):
-    """Pictures of ten kinds of things, 96 x 96, most of them without labels (-1)."""
+    """Images of ten kinds of things, 96 x 96, most of them without labels (-1)."""
 
     base_folder = published("STL10.base_folder")
     url = published("STL10.url")
@@ -45,22 +45,22 @@ class STL10(VisionDataset):
         import numpy as np
 
         if split == "unlabeled":
-            self.data = self._pictures("unlabeled_X.bin")
+            self.data = self._images("unlabeled_X.bin")
             self.labels = np.full(len(self.data), -1)
             return
         first = "test" if split == "test" else "train"
-        self.data = self._pictures(f"{first}_X.bin")
+        self.data = self._images(f"{first}_X.bin")
         self.labels = np.fromfile(self._path(f"{first}_y.bin"), np.uint8) - 1  # 0 .. 9
         if first == "train" and self.folds is not None:
             with open(self._path(self.folds_list_file)) as f:
                 chosen = np.array(f.read().splitlines()[self.folds].split(), dtype=np.int64)
             self.data, self.labels = self.data[chosen], self.labels[chosen]
         if split == "train+unlabeled":
-            more = self._pictures("unlabeled_X.bin")
+            more = self._images("unlabeled_X.bin")
             self.data = np.concatenate((self.data, more))
             self.labels = np.concatenate((self.labels, np.full(len(more), -1)))
 
-    def _pictures(self, name):
+    def _images(self, name):
         import numpy as np
 
         pixels = np.fromfile(self._path(name), np.uint8).reshape(-1, 3, 96, 96)

@@ -236,7 +236,7 @@ def _read_pfm(file_name, slice_channels=2):
 
 
 def _flip_byte_order(t):
-    """The numbers of a tensor with their bytes in the other order."""
+    """The values of a tensor with their bytes in the other order."""
     import rushlight as rl
 
     parts = t.contiguous().view(rl.uint8).view(*t.shape, t.element_size())

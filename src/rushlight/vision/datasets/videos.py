@@ -61,8 +61,8 @@ class _Folds(VisionDataset):
         return self.video_clips.num_clips()
 
     def __getitem__(self, idx):
-        video, audio, _, number = self.video_clips.get_clip(idx)
-        label = self.samples[self.indices[number]][1]
+        video, audio, _, index = self.video_clips.get_clip(idx)
+        label = self.samples[self.indices[index]][1]
         return video if self.transform is None else self.transform(video), audio, label
 
 
@@ -128,8 +128,8 @@ class Kinetics(VisionDataset):
             self.split_folder = os.path.join(self.root, split)
         if download:
             self.download_and_process_videos()
-        self.classes, numbers = find_classes(self.split_folder)
-        self.samples = make_dataset(self.split_folder, numbers, extensions)
+        self.classes, indices = find_classes(self.split_folder)
+        self.samples = make_dataset(self.split_folder, indices, extensions)
         self.video_clips = VideoClips(
             [path for path, _ in self.samples],
             frames_per_clip,
@@ -183,6 +183,6 @@ class Kinetics(VisionDataset):
         return self.video_clips.num_clips()
 
     def __getitem__(self, idx):
-        video, audio, _, number = self.video_clips.get_clip(idx)
-        label = self.samples[number][1]
+        video, audio, _, index = self.video_clips.get_clip(idx)
+        label = self.samples[index][1]
         return video if self.transform is None else self.transform(video), audio, label

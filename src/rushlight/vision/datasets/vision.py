@@ -1,4 +1,4 @@
-"""What all data sets of pictures share."""
+"""What all data sets of images share."""
 
 import os
 
@@ -14,7 +14,7 @@ def _applied(transform, value):
 
 
 class StandardTransform:
-    """One transform for the picture, one for its target."""
+    """One transform for the image, one for its target."""
 
     def __init__(self, transform=None, target_transform=None):
         self.transform = transform

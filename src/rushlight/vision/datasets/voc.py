@@ -1,4 +1,4 @@
-"""Pascal VOC: pictures with outlines of things, or with boxes around them."""
+"""Pascal VOC: images with outlines of things, or with boxes around them."""
 
 import os
 import xml.etree.ElementTree as ElementTree
@@ -62,7 +62,7 @@ class _Voc(VisionDataset):
 
 
 class VOCSegmentation(_Voc):
-    """Pictures, each with a picture of classes: 0 is background, 255 is not said."""
+    """Images, each with an image of classes: 0 is background, 255 is not said."""
 
     _split_folder, _target_folder, _target_ending = "Segmentation", "SegmentationClass", ".png"
 
@@ -80,7 +80,7 @@ class VOCSegmentation(_Voc):
 
 
 class VOCDetection(_Voc):
-    """Pictures, each with its annotation as nested dicts of texts: target["annotation"]["object"] is a list."""
+    """Images, each with its annotation as nested dicts of texts: target["annotation"]["object"] is a list."""
 
     _split_folder, _target_folder, _target_ending = "Main", "Annotations", ".xml"
 

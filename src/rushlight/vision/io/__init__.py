@@ -1,4 +1,4 @@
-"""Files of pictures as tensors (C, H, W) of bytes, and back, by Pillow."""
+"""Files of images as tensors (C, H, W) of bytes, and back, by Pillow."""
 
 from .image import *
 from rushlight._missing import teach as _teach

@@ -66,7 +66,7 @@ def write_file(filename, data):
         f.write(data.contiguous().numpy().tobytes())
 
 
-# What torchvision's decoders say of bytes that are no picture of theirs.
+# What torchvision's decoders say of bytes that are no image of theirs.
 _NOT_THIS = {
     "PNG": "Content is not png",
     "JPEG": "Not a JPEG file",
@@ -77,7 +77,7 @@ _NOT_THIS = {
 
 def _bytes(input):
     if not isinstance(input, rl.Tensor) or input.dim() != 1:
-        raise RuntimeError("Input tensor must be 1-dimensional, the bytes of a picture's file")
+        raise RuntimeError("Input tensor must be 1-dimensional, the bytes of an image's file")
     if input.dtype != rl.uint8:
         raise RuntimeError(f"Input tensor must have uint8 data type, got {input.dtype}")
     if not input.is_contiguous():
@@ -100,7 +100,7 @@ def _open(input, formats=None):
             return img  # the bytes are read twice: see _sixteen_bits
         img.load()
     except image.UnidentifiedImageError as e:
-        kind = _NOT_THIS.get(format, f"these bytes are no {format or 'picture'} that Pillow can read")
+        kind = _NOT_THIS.get(format, f"these bytes are no {format or 'image'} that Pillow can read")
         raise RuntimeError(f"{kind}: {e}") from None
     except (OSError, SyntaxError, ValueError) as e:
         raise RuntimeError(_broken(format, e)) from None
@@ -117,7 +117,7 @@ def _broken(format, error):
             else "Unsupported marker type"
         )
         return f"{kind}: {error}"
-    return f"these bytes are no {format or 'picture'} that Pillow can read: {error}"
+    return f"these bytes are no {format or 'image'} that Pillow can read: {error}"
 
 
 def _has_16_bits(img):
@@ -126,7 +126,7 @@ def _has_16_bits(img):
 
 
 def _sixteen_bits(img):
-    """(C, H, W) of uint16: the upper bytes, then the same file with the order of bytes turned, for the lower ones."""
+    """(C, H, W) of uint16: the upper bytes, then the same file with the order of bytes reversed, for the lower ones."""
     import numpy as np
 
     file = img.fp
@@ -165,16 +165,16 @@ def _tensor(img, mode, exif):
         img = img.convert(_PIL_MODES[mode])
     elif img.mode == "1":
         img = img.convert("L")
-    elif img.mode == "P" and format != "PNG":  # of a PNG with a palette the numbers of colours
+    elif img.mode == "P" and format != "PNG":  # of a PNG with a palette the indices of colours
         img = img.convert("RGBA" if "transparency" in img.info else "RGB")
     out = pil_to_tensor(img).contiguous()
     if img.mode == "CMYK" and format == "JPEG":
-        out = 255 - out  # files have amounts of light, Pillow turns them to amounts of ink
+        out = 255 - out  # files have amounts of light, Pillow converts them to amounts of ink
     return out.to(rl.uint16) if img.mode in ("I", "I;16") and format == "PNG" else out
 
 
 def _turned(colours, orientation):
-    """A picture as its EXIF says that it should be seen."""
+    """An image as its EXIF says that it should be seen."""
     if orientation in (5, 6, 7, 8):
         colours = colours.transpose(-1, -2)
     across, down = orientation in (2, 3, 6, 7), orientation in (3, 4, 7, 8)
@@ -182,7 +182,7 @@ def _turned(colours, orientation):
 
 
 def decode_image(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
-    """A picture (C, H, W) of bytes from its file's bytes, or from a path."""
+    """An image (C, H, W) of bytes from its file's bytes, or from a path."""
     data = read_file(input) if isinstance(input, (str, os.PathLike)) else input
     img = _open(data)
     if img.format == "WEBP":
@@ -191,24 +191,24 @@ def decode_image(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=Fal
 
 
 def read_image(path, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
-    """A picture (C, H, W) of bytes from a file."""
+    """An image (C, H, W) of bytes from a file."""
     return decode_image(read_file(path), mode, apply_exif_orientation)
 
 
 def decode_png(input, mode=ImageReadMode.UNCHANGED, apply_exif_orientation=False):
-    """A picture (C, H, W) from the bytes of a PNG file."""
+    """An image (C, H, W) from the bytes of a PNG file."""
     return _tensor(_open(input, ["PNG"]), mode, apply_exif_orientation)
 
 
 def decode_jpeg(input, mode=ImageReadMode.UNCHANGED, device="cpu", apply_exif_orientation=False):
-    """A picture (C, H, W) from the bytes of a JPEG file, or several from a list."""
+    """An image (C, H, W) from the bytes of a JPEG file, or several from a list."""
     if isinstance(input, list):
         return [decode_jpeg(i, mode, device, apply_exif_orientation) for i in input]
     return _tensor(_open(input, ["JPEG"]), mode, apply_exif_orientation)
 
 
 def decode_webp(input, mode=ImageReadMode.UNCHANGED):
-    """A picture (C, H, W) from the bytes of a WebP file, pixel by pixel in memory."""
+    """An image (C, H, W) from the bytes of a WebP file, pixel by pixel in memory."""
     return _by_pixel(_tensor(_open(input, ["WEBP"]), _colours_of_webp(mode), False))
 
 
@@ -226,17 +226,17 @@ def _colours_of_webp(mode):
     return mode
 
 
-def _by_pixel(picture):
-    return picture[None].contiguous(memory_format=rl.channels_last)[0]
+def _by_pixel(image):
+    return image[None].contiguous(memory_format=rl.channels_last)[0]
 
 
 def decode_avif(input, mode=ImageReadMode.UNCHANGED):
-    """A picture (C, H, W) from the bytes of an AVIF file, if Pillow was built with it."""
+    """An image (C, H, W) from the bytes of an AVIF file, if Pillow was built with it."""
     return _tensor(_open(input, ["AVIF"]), mode, False)
 
 
 def decode_heic(input, mode=ImageReadMode.UNCHANGED):
-    """A picture (C, H, W) from the bytes of a HEIC file, which needs the package pillow-heif."""
+    """An image (C, H, W) from the bytes of a HEIC file, which needs the package pillow-heif."""
     try:
         from pillow_heif import register_heif_opener
     except ImportError:
@@ -246,7 +246,7 @@ def decode_heic(input, mode=ImageReadMode.UNCHANGED):
 
 
 def decode_gif(input):
-    """The pictures (N, 3, H, W) of a GIF file's bytes, or one (3, H, W)."""
+    """The images (N, 3, H, W) of a GIF file's bytes, or one (3, H, W)."""
     img = _open(input, ["GIF"])
     frames = []
     width, height = img.size
@@ -270,14 +270,14 @@ def _encoded(input, format, **options):
 
 
 def encode_png(input, compression_level=6):
-    """The bytes of a PNG file of a picture (1 or 3, H, W)."""
+    """The bytes of a PNG file of an image (1 or 3, H, W)."""
     if not 0 <= compression_level <= 9:
         raise RuntimeError("Compression level should be between 0 and 9")
     return _encoded(input, "PNG", compress_level=compression_level)
 
 
 def encode_jpeg(input, quality=75):
-    """The bytes of a JPEG file of a picture (1 or 3, H, W)."""
+    """The bytes of a JPEG file of an image (1 or 3, H, W)."""
     if isinstance(quality, int) and not 1 <= quality <= 100:
         raise ValueError("Image quality should be a positive number between 1 and 100")
     if isinstance(input, list):
@@ -286,10 +286,10 @@ def encode_jpeg(input, quality=75):
 
 
 def write_png(input, filename, compression_level=6):
-    """Writes a picture (1 or 3, H, W) as PNG."""
+    """Writes an image (1 or 3, H, W) as PNG."""
     write_file(filename, encode_png(input, compression_level))
 
 
 def write_jpeg(input, filename, quality=75):
-    """Writes a picture (1 or 3, H, W) as JPEG."""
+    """Writes an image (1 or 3, H, W) as JPEG."""
     write_file(filename, encode_jpeg(input, quality))

@@ -24,7 +24,7 @@ _BUILDERS: dict = {}  # name: builder
 
 
 class Weights:
-    """A file of trained weights: where it is, what prepares pictures for it, what is known of it."""
+    """A file of trained weights: where it is, what prepares images for it, what is known of it."""
 
     def __init__(self, url, transforms, meta):
         self.url = url
@@ -87,7 +87,7 @@ def weights_class(model, module):
 
 
 def _preset(name, **options):
-    """What prepares pictures, made when called: Pillow and transforms are not needed before."""
+    """What prepares images, made when called: Pillow and transforms are not needed before."""
     from rushlight.vision.transforms import _presets
 
     return getattr(_presets, name)(**options)

@@ -9,7 +9,7 @@ _VOC = (
     "pottedplant sheep sofa train tvmonitor"
 )
 
-# COCO's numbers have gaps.
+# COCO's ids have gaps.
 _COCO = (
     "__background__,person,bicycle,car,motorcycle,airplane,bus,train,truck,boat,traffic light,fire hydrant,N/A,stop sign,"
     "parking meter,bench,bird,cat,dog,horse,sheep,cow,elephant,bear,zebra,giraffe,N/A,backpack,umbrella,N/A,N/A,handbag,tie,"
@@ -141,7 +141,7 @@ _FLOWS = """
 raft_large Raft_Large | C_T_V1 raft_large_C_T_V1-22a6c225 | C_T_V2 raft_large_C_T_V2-1bb1363a | C_T_SKHT_V1 raft_large_C_T_SKHT_V1-0b8c9e55 | C_T_SKHT_K_V1 raft_large_C_T_SKHT_K_V1-4a6a5039 | C_T_SKHT_K_V2 raft_large_C_T_SKHT_K_V2-b5c70766 | C_T_SKHT_V2 raft_large_C_T_SKHT_V2-ff5fadd5
 raft_small Raft_Small | C_T_V1 raft_small_C_T_V1-ad48884c | C_T_V2 raft_small_C_T_V2-01064c6d
 """
-# Weights whose training normalized pictures otherwise: mean, deviation.
+# Weights whose training normalized images otherwise: mean, deviation.
 _NORMALIZED = {
     "efficientnet_v2_l-59c71312": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
     **dict.fromkeys(("mvit_v1_b-dbeb1030", "mvit_v2_s-ae3be167"), ((0.45,) * 3, (0.225,) * 3)),

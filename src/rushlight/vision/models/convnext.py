@@ -23,7 +23,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 class CNBlock(nn.Module):
-    """7 x 7 by channels, then a perceptron at every place, and a shortcut."""
+    """7 x 7 by channels, then a perceptron at every pixel, and a shortcut."""
 
     def __init__(self, dim, layer_scale, stochastic_depth_prob, norm_layer=None):
         super().__init__()

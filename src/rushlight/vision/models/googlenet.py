@@ -33,7 +33,7 @@ _PLAN = [
 
 
 def imagenet_to_unit(x):
-    """Pictures normalized by ImageNet's statistics, normalized to [-1, 1] instead."""
+    """Images normalized by ImageNet's statistics, normalized to [-1, 1] instead."""
     scale = rl.tensor([0.229, 0.224, 0.225], dtype=x.dtype, device=x.device).view(1, 3, 1, 1) / 0.5
     shift = (rl.tensor([0.485, 0.456, 0.406], dtype=x.dtype, device=x.device).view(1, 3, 1, 1) - 0.5) / 0.5
     return x * scale + shift

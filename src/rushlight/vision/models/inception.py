@@ -141,7 +141,7 @@ class InceptionAux(nn.Module):
 
 
 class Inception3(nn.Module):
-    """Inception v3, for pictures of 299 x 299."""
+    """Inception v3, for images of 299 x 299."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ def _get_conv_output_shape(input_size, kernel_size, stride, padding):
 
 
 def _make_block_input_shapes(input_size, n_blocks):
-    """The sizes of the pictures that the blocks get: each halves it."""
+    """The sizes of the images that the blocks get: each halves it."""
     shapes, shape = [], _get_conv_output_shape(input_size, 3, 2, 1)
     for _ in range(n_blocks):
         shape = _get_conv_output_shape(shape, 3, 2, 1)
@@ -32,9 +32,9 @@ def _make_block_input_shapes(input_size, n_blocks):
 
 
 def _get_relative_position_index(height, width):
-    """For each pair of places of a window, the row of its bias."""
-    places = rl.stack(rl.meshgrid([rl.arange(height), rl.arange(width)], indexing="ij")).flatten(1)
-    apart = places[:, :, None] - places[:, None, :]
+    """For each pair of positions of a window, the row of its bias."""
+    positions = rl.stack(rl.meshgrid([rl.arange(height), rl.arange(width)], indexing="ij")).flatten(1)
+    apart = positions[:, :, None] - positions[:, None, :]
     return (apart[0] + height - 1) * (2 * width - 1) + apart[1] + width - 1
 
 
@@ -88,7 +88,7 @@ class MBConv(nn.Module):
 
 
 class RelativePositionalMultiHeadAttention(nn.Module):
-    """Attention among the places of each group (N, groups, places, C); places know each other by a learned bias."""
+    """Attention among the positions of each group (N, groups, positions, C); positions know each other by a learned bias."""
 
     def __init__(self, feat_dim, head_dim, max_seq_len):
         super().__init__()
@@ -105,22 +105,22 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
     def get_relative_positional_bias(self):
-        """(1, heads, places, places)"""
+        """(1, heads, positions, positions)"""
         bias = self.relative_position_bias_table[self.relative_position_index.view(-1)]
         bias = bias.view(self.max_seq_len, self.max_seq_len, -1)
         return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
     def forward(self, x):
-        n, groups, places, channels = x.shape
-        qkv = self.to_qkv(x).reshape(n, groups, places, 3, self.n_heads, self.head_dim)
+        n, groups, positions, channels = x.shape
+        qkv = self.to_qkv(x).reshape(n, groups, positions, 3, self.n_heads, self.head_dim)
         q, k, v = qkv.permute(3, 0, 1, 4, 2, 5).unbind(0)
         scores = q @ (k * self.scale_factor).transpose(-2, -1)
         out = F.softmax(scores + self.get_relative_positional_bias(), dim=-1) @ v
-        return self.merge(out.permute(0, 1, 3, 2, 4).reshape(n, groups, places, channels))
+        return self.merge(out.permute(0, 1, 3, 2, 4).reshape(n, groups, positions, channels))
 
 
 class SwapAxes(nn.Module):
-    """Two dimensions in each other's place."""
+    """Two dimensions, exchanged."""
 
     def __init__(self, a, b):
         super().__init__()
@@ -149,7 +149,7 @@ class WindowDepartition(nn.Module):
 
 
 class PartitionAttentionLayer(nn.Module):
-    """Attention and a perceptron within windows, or over a grid: the same place of all windows."""
+    """Attention and a perceptron within windows, or over a grid: the same position of all windows."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class MaxVitLayer(nn.Module):
 
 
 class MaxVitBlock(nn.Module):
-    """Layers of one size, the first of which halves the picture."""
+    """Layers of one size, the first of which halves the image."""
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class MaxVitBlock(nn.Module):
 
 
 class MaxVit(nn.Module):
-    """A stem, blocks and a classifier, for pictures of one size."""
+    """A stem, blocks and a classifier, for images of one size."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ __all__ = ["ShuffleNetV2"]
 
 
 def channel_shuffle(x, groups):
-    """Channels of all groups taken in turn."""
+    """Channels of all groups, interleaved."""
     n, c, h, w = x.size()
     return x.view(n, groups, c // groups, h, w).transpose(1, 2).contiguous().view(n, c, h, w)
 

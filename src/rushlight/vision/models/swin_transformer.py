@@ -19,8 +19,8 @@ def _quarters(x):
     """(..., H, W, C) -> (..., H/2, W/2, 4C): the four pixels of each square, side by side."""
     h, w = x.shape[-3:-1]
     x = F.pad(x, (0, 0, 0, w % 2, 0, h % 2))
-    places = ((0, 0), (1, 0), (0, 1), (1, 1))
-    return rl.cat([x[..., i::2, j::2, :] for i, j in places], -1)
+    corners = ((0, 0), (1, 0), (0, 1), (1, 1))
+    return rl.cat([x[..., i::2, j::2, :] for i, j in corners], -1)
 
 
 class PatchMerging(nn.Module):
@@ -48,7 +48,7 @@ class PatchMergingV2(PatchMerging):
 
 
 def _region_mask(x, size, window, shift):
-    """What must not attend to what after a cyclic shift: (windows, 1, places, places) of 0 and -100."""
+    """What must not attend to what after a cyclic shift: (windows, 1, positions, positions) of 0 and -100."""
     regions = x.new_zeros(size)
     count = 0
     slices = [((0, -w), (-w, -s), (-s, None)) if s else ((0, None),) for w, s in zip(window, shift)]
@@ -95,11 +95,11 @@ def shifted_window_attention(
     if sum(shift) > 0:
         x = rl.roll(x, shifts=(-shift[0], -shift[1]), dims=(1, 2))
     rows, columns = ph // window[0], pw // window[1]
-    places = window[0] * window[1]
+    positions = window[0] * window[1]
     x = x.view(n, rows, window[0], columns, window[1], c).permute(0, 1, 3, 2, 4, 5)
-    x = x.reshape(n * rows * columns, places, c)
+    x = x.reshape(n * rows * columns, positions, c)
     qkv = F.linear(x, qkv_weight, qkv_bias if logit_scale is None else _without_key_bias(qkv_bias))
-    q, k, v = qkv.reshape(x.shape[0], places, 3, num_heads, c // num_heads).permute(2, 0, 3, 1, 4)
+    q, k, v = qkv.reshape(x.shape[0], positions, 3, num_heads, c // num_heads).permute(2, 0, 3, 1, 4)
     if logit_scale is None:
         scores = (q * (q.shape[-1] ** -0.5)).matmul(k.transpose(-2, -1))
     else:
@@ -108,10 +108,10 @@ def shifted_window_attention(
     scores = scores + relative_position_bias
     if sum(shift) > 0:
         mask = _region_mask(x, (ph, pw), window, shift)
-        scores = scores.view(n, rows * columns, num_heads, places, places) + mask
-        scores = scores.view(-1, num_heads, places, places)
+        scores = scores.view(n, rows * columns, num_heads, positions, positions) + mask
+        scores = scores.view(-1, num_heads, positions, positions)
     scores = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
-    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(x.shape[0], places, c), proj_weight, proj_bias)
+    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(x.shape[0], positions, c), proj_weight, proj_bias)
     x = F.dropout(x, p=dropout, training=training)
     x = x.view(n, rows, columns, window[0], window[1], c).permute(0, 1, 3, 2, 4, 5).reshape(n, ph, pw, c)
     if sum(shift) > 0:
@@ -119,7 +119,7 @@ def shifted_window_attention(
     return x[:, :h, :w].contiguous()
 
 
-fx.wrap("shifted_window_attention")  # which windows there are depends on the size of the picture
+fx.wrap("shifted_window_attention")  # which windows there are depends on the size of the image
 
 
 class WindowAttention(nn.Module):
@@ -282,7 +282,7 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
 
 
 def window_stages(block, merging, dim, depths, num_heads, window_size, drop_path, norm_layer, **options):
-    """The stages of a network: blocks whose windows are shifted by turns; patches are merged between stages."""
+    """The stages of a network: blocks whose windows are shifted in every second one; patches are merged between stages."""
     layers, total = [], sum(depths)
     shifts = [[0] * len(window_size), [w // 2 for w in window_size]]
     for i, depth in enumerate(depths):

@@ -37,11 +37,11 @@ class MLPBlock(MLP):
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
         # Files of the first version call the layers linear_1 and linear_2.
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:
-            for i, place in enumerate((0, 3)):
+            for i, index in enumerate((0, 3)):
                 for kind in ("weight", "bias"):
                     old = f"{prefix}linear_{i + 1}.{kind}"
                     if old in state_dict:
-                        state_dict[f"{prefix}{place}.{kind}"] = state_dict.pop(old)
+                        state_dict[f"{prefix}{index}.{kind}"] = state_dict.pop(old)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 
@@ -101,7 +101,7 @@ class Encoder(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """A transformer over patches of a picture and one token for the class."""
+    """A transformer over patches of an image and one token for the class."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ def vit_h_14(weights=None, **kwargs):
 def interpolate_embeddings(
     image_size, patch_size, model_state, interpolation_mode="bicubic", reset_heads=False
 ):
-    """Weights for pictures of another size: the learned positions are interpolated over the new grid of patches."""
+    """Weights for images of another size: the learned positions are interpolated over the new grid of patches."""
     positions = model_state["encoder.pos_embedding"]  # (1, 1 + patches, hidden)
     if positions.shape[0] != 1:
         raise ValueError(f"Unexpected position embedding shape: {positions.shape}")

@@ -18,8 +18,8 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
 
 
 def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
-    """(regions as maxima, their places)"""
-    return roi.pool_with_places(input, roi.as_rois(rois), pooled_height, pooled_width, spatial_scale)
+    """(regions as maxima, their indices)"""
+    return roi.pool_with_indices(input, roi.as_rois(rois), pooled_height, pooled_width, spatial_scale)
 
 
 def _mapping(input, rois, ph, pw):
@@ -55,7 +55,7 @@ def deform_conv2d(
     offset_groups,
     use_mask,
 ):
-    """A convolution that looks at moved places."""
+    """A convolution whose taps are moved."""
     sizes = ((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w))
     return _deform_conv2d(input, offset, weight, bias, *sizes, mask if use_mask else None)
 

@@ -87,7 +87,7 @@ def remove_small_boxes(boxes, min_size):
 
 
 def clip_boxes_to_image(boxes, size):
-    """The boxes within a picture of (height, width)."""
+    """The boxes within an image of (height, width)."""
     height, width = size
     x, y = boxes[..., 0::2].clamp(min=0, max=width), boxes[..., 1::2].clamp(min=0, max=height)
     return rl.stack((x, y), dim=-1).reshape(boxes.shape)
@@ -106,7 +106,7 @@ def _corners_to_xywhr(x1, y1, x2, y2, x3, y3, x4, y4):
 
 
 def _directions(angle):
-    """Unit vectors along the width and the height of boxes turned by degrees, counter-clockwise."""
+    """Unit vectors along the width and the height of boxes rotated by degrees, counter-clockwise."""
     angle = angle * rl.pi / 180.0
     cos, sin = angle.cos(), angle.sin()
     return (cos, -sin), (sin, cos)

@@ -1,4 +1,4 @@
-"""Convolutions that look at moved places."""
+"""Convolutions whose taps are moved."""
 
 import math
 
@@ -10,7 +10,7 @@ from rushlight.nn.modules.utils import _pair
 def deform_conv2d(
     input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), mask=None
 ):
-    """A convolution whose filter looks, at each place of the result, at places moved by `offset` (N, 2 * groups * kh * kw,
+    """A convolution whose taps, at each position of the result, are moved by `offset` (N, 2 * groups * kh * kw,
     oh, ow), rows before columns, each weighted by `mask` (N, groups * kh * kw, oh, ow) (Dai et al., 2017; Zhu et al., 2018).
     """
     (sh, sw), (ph, pw), (dh, dw) = _pair(stride), _pair(padding), _pair(dilation)

@@ -14,7 +14,7 @@ def _drop_block(input, p, block_size, inplace, eps, training, dims):
         return input
     sizes = input.shape[2:]
     block = min(block_size, *sizes)
-    # As many seeds as make a part p of all places dropped.
+    # As many seeds as make a part p of all positions dropped.
     rate = p / block**dims
     for size in sizes:
         rate = rate * size / (size - block + 1)
@@ -28,12 +28,12 @@ def _drop_block(input, p, block_size, inplace, eps, training, dims):
 
 
 def drop_block2d(input, p, block_size, inplace=False, eps=1e-6, training=True):
-    """Squares of (N, C, H, W) set to zero, about a part p of all places; the rest scaled up."""
+    """Squares of (N, C, H, W) set to zero, about a part p of all positions; the rest scaled up."""
     return _drop_block(input, p, block_size, inplace, eps, training, 2)
 
 
 def drop_block3d(input, p, block_size, inplace=False, eps=1e-6, training=True):
-    """Cubes of (N, C, D, H, W) set to zero, about a part p of all places; the rest scaled up."""
+    """Cubes of (N, C, D, H, W) set to zero, about a part p of all positions; the rest scaled up."""
     return _drop_block(input, p, block_size, inplace, eps, training, 3)
 
 

@@ -94,7 +94,7 @@ class Conv3dNormActivation(ConvNormActivation):
 
 
 class SqueezeExcitation(nn.Module):
-    """Channels weighted by what all of the picture says."""
+    """Channels weighted by what all of the image says."""
 
     def __init__(self, input_channels, squeeze_channels, activation=nn.ReLU, scale_activation=nn.Sigmoid):
         super().__init__()

@@ -23,7 +23,7 @@ class MultiScaleRoIAlign(nn.Module):
         self.canonical_level = canonical_level
 
     def forward(self, x, boxes, image_shapes):
-        """x: {name: (N, C, H, W)}, boxes of each picture, (height, width) of each picture -> (K, C, ph, pw)"""
+        """x: {name: (N, C, H, W)}, boxes of each image, (height, width) of each image -> (K, C, ph, pw)"""
         maps = [v for k, v in x.items() if k in self.featmap_names]
         largest = [max(shape[d] for shape in image_shapes) for d in (0, 1)]
         self.scales = [2.0 ** round(math.log2(m.shape[-2] / largest[0])) for m in maps]

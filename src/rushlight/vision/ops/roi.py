@@ -5,7 +5,7 @@ import math
 import rushlight as rl
 from rushlight import fx, nn
 
-_SAMPLES_AT_ONCE = 1 << 22  # numbers gathered before they are averaged: bounds the memory
+_SAMPLES_AT_ONCE = 1 << 22  # values gathered before they are averaged: bounds the memory
 
 
 def _pair(size):
@@ -13,22 +13,22 @@ def _pair(size):
 
 
 def as_rois(boxes):
-    """(K, 5) rows (picture, x1, y1, x2, y2), also from a list of boxes of each picture."""
+    """(K, 5) rows (image, x1, y1, x2, y2), also from a list of boxes of each image."""
     if isinstance(boxes, (list, tuple)):
         for b in boxes:
             if b.ndim != 2 or b.shape[1] != 4:
                 raise AssertionError(
                     "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
                 )
-        numbers = [rl.full_like(b[:, :1], i) for i, b in enumerate(boxes)]
-        return rl.cat([rl.cat(numbers), rl.cat(list(boxes))], dim=1)
+        images = [rl.full_like(b[:, :1], i) for i, b in enumerate(boxes)]
+        return rl.cat([rl.cat(images), rl.cat(list(boxes))], dim=1)
     if boxes.ndim != 2 or boxes.shape[1] != 5:
         raise AssertionError("The boxes tensor shape is not correct as Tensor[K, 5]")
     return boxes
 
 
 def _weights(at, size):
-    """(low index, high index, weight of low, weight of high) of places along an axis; outside of [-1, size] nothing counts."""
+    """(low index, high index, weight of low, weight of high) of coordinates along an axis; outside of [-1, size] nothing counts."""
     outside = (at < -1.0) | (at > size)
     at = at.clamp(min=0)
     low = at.floor().long().clamp(max=size - 1)
@@ -39,7 +39,7 @@ def _weights(at, size):
 
 
 def _sampled(features, ys, xs):
-    """(C, H, W) at places ys (k, a) and xs (k, b): (k, C, a, b)"""
+    """(C, H, W) at coordinates ys (k, a) and xs (k, b): (k, C, a, b)"""
     c, h, w = features.shape
     flat = features.reshape(c, h * w)
     k, a = ys.shape
@@ -81,10 +81,10 @@ def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, a
     else:
         rows, columns = bin_h.detach().ceil().long().clamp(min=0), bin_w.detach().ceil().long().clamp(min=0)
     pieces, order = [], []
-    pictures = rois[:, 0].long()
-    keys = rl.stack([pictures, rows, columns], 1)
+    images = rois[:, 0].long()
+    keys = rl.stack([images, rows, columns], 1)
     for n, gh, gw in {tuple(key) for key in keys.tolist()}:
-        group = ((pictures == n) & (rows == gh) & (columns == gw)).nonzero().squeeze(1)
+        group = ((images == n) & (rows == gh) & (columns == gw)).nonzero().squeeze(1)
         order.append(group)
         if gh == 0 or gw == 0 or not len(group):
             pieces.append(input.new_zeros((len(group), channels, ph, pw)))
@@ -121,21 +121,21 @@ def _quantized_roi_align(input, rois, output_size, spatial_scale, sampling_ratio
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     """Each box's region of the feature maps (N, C, H, W), as maxima of whole pixels: (K, C, ph, pw)."""
-    return pool_with_places(input, as_rois(boxes), *_pair(output_size), spatial_scale)[0]
+    return pool_with_indices(input, as_rois(boxes), *_pair(output_size), spatial_scale)[0]
 
 
-def pool_with_places(input, rois, ph, pw, spatial_scale):
-    """(maxima, their places in the plane, or -1 where a bin is empty)."""
+def pool_with_indices(input, rois, ph, pw, spatial_scale):
+    """(maxima, their indices in the plane, or -1 where a bin is empty)."""
     n, channels, h, w = input.shape
-    out, places = [], []
-    for picture, *box in rois.tolist():
+    out, indices = [], []
+    for image, *box in rois.tolist():
         x1, y1, x2, y2 = (_rounded(v * spatial_scale) for v in box)
         x2, y2 = max(x2, x1), max(y2, y1)
         left, top = max(x1, 0), max(y1, 0)
-        inside = input[int(picture), :, top : max(y2 + 1, 0), left : max(x2 + 1, 0)]
+        inside = input[int(image), :, top : max(y2 + 1, 0), left : max(x2 + 1, 0)]
         if inside.numel() == 0 and channels:
             out.append(input.new_zeros((channels, ph, pw)))
-            places.append(rl.full((channels, ph, pw), -1, dtype=rl.int32))
+            indices.append(rl.full((channels, ph, pw), -1, dtype=rl.int32))
             continue
         # The bins are those of adaptive pooling over the box; what lies outside of the map never wins.
         outside = (max(-x1, 0), max(x2 + 1 - w, 0), max(-y1, 0), max(y2 + 1 - h, 0))
@@ -148,10 +148,10 @@ def pool_with_places(input, rois, ph, pw, spatial_scale):
             empty = pooled == float("-inf")
             pooled, index = pooled.masked_fill(empty, 0.0), index.masked_fill(empty, -1)
         out.append(pooled)
-        places.append(index.to(rl.int32))
+        indices.append(index.to(rl.int32))
     if not out:
         return input.new_zeros((0, channels, ph, pw)), rl.zeros((0, channels, ph, pw), dtype=rl.int32)
-    return rl.stack(out), rl.stack(places)
+    return rl.stack(out), rl.stack(indices)
 
 
 def _of_own_bins(channels, ph, pw):
@@ -179,11 +179,11 @@ def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
     h, w = input.shape[-2:]
     count, channel = _of_own_bins(input.shape[1], ph, pw)
     out = []
-    for picture, *box in rois.tolist():
+    for image, *box in rois.tolist():
         x1, y1, x2, y2 = (_rounded(v * spatial_scale) for v in box)
         rows = _bins(y1, max(y2 - y1, 1), ph, h)
         columns = _bins(x1, max(x2 - x1, 1), pw, w)
-        maps = input[int(picture)]
+        maps = input[int(image)]
         means = []
         for i, (top, bottom) in enumerate(rows):
             for j, (left, right) in enumerate(columns):

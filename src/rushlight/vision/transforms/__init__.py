@@ -1,4 +1,4 @@
-"""Transforms of pictures: classes here, functions in `functional`, data of several kinds at once in `v2`."""
+"""Transforms of images: classes here, functions in `functional`, data of several kinds at once in `v2`."""
 
 from .autoaugment import *
 from .transforms import *

@@ -48,7 +48,7 @@ class ColorJitter(rl.nn.Module):
 
 
 class Grayscale(rl.nn.Module):
-    """The picture without colours, in one or three channels."""
+    """The image without colours, in one or three channels."""
 
     def __init__(self, num_output_channels=1):
         super().__init__()
@@ -62,7 +62,7 @@ class Grayscale(rl.nn.Module):
 
 
 class RandomGrayscale(rl.nn.Module):
-    """The picture without colours with probability p, in as many channels as before."""
+    """The image without colours with probability p, in as many channels as before."""
 
     def __init__(self, p=0.1):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Transforms between pictures, arrays and tensors, and of values."""
+"""Transforms between images, arrays and tensors, and of values."""
 
 import rushlight as rl
 
@@ -6,7 +6,7 @@ from . import functional as F
 
 
 class ToTensor:
-    """A picture of Pillow or an array (H, W, C) as a tensor (C, H, W); bytes in [0, 255] become floats in [0, 1]."""
+    """An image of Pillow or an array (H, W, C) as a tensor (C, H, W); bytes in [0, 255] become floats in [0, 1]."""
 
     def __call__(self, pic):
         return F.to_tensor(pic)
@@ -16,7 +16,7 @@ class ToTensor:
 
 
 class PILToTensor:
-    """A picture of Pillow as a tensor (C, H, W) of its own type."""
+    """An image of Pillow as a tensor (C, H, W) of its own type."""
 
     def __call__(self, pic):
         return F.pil_to_tensor(pic)
@@ -26,7 +26,7 @@ class PILToTensor:
 
 
 class ToPILImage:
-    """A tensor (C, H, W) or an array (H, W, C) as a picture of Pillow."""
+    """A tensor (C, H, W) or an array (H, W, C) as an image of Pillow."""
 
     def __init__(self, mode=None):
         self.mode = mode
@@ -39,7 +39,7 @@ class ToPILImage:
 
 
 class ConvertImageDtype(rl.nn.Module):
-    """The picture in another type, with white kept white."""
+    """The image in another type, with white kept white."""
 
     def __init__(self, dtype):
         super().__init__()
@@ -66,7 +66,7 @@ class Normalize(rl.nn.Module):
 
 
 class LinearTransformation(rl.nn.Module):
-    """(flattened picture - mean) @ matrix: whitening."""
+    """(flattened image - mean) @ matrix: whitening."""
 
     def __init__(self, transformation_matrix, mean_vector):
         super().__init__()

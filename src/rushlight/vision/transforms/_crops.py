@@ -12,7 +12,7 @@ from ._interpolation import InterpolationMode, draw_int, mode_of_int, setup_size
 
 
 class Resize(rl.nn.Module):
-    """The picture at another size: (h, w), or the length of its shorter edge."""
+    """The image at another size: (h, w), or the length of its shorter edge."""
 
     def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
         super().__init__()
@@ -36,7 +36,7 @@ class Resize(rl.nn.Module):
 
 
 class CenterCrop(rl.nn.Module):
-    """The middle of a picture, padded with black if it is smaller."""
+    """The middle of an image, padded with black if it is smaller."""
 
     def __init__(self, size):
         super().__init__()
@@ -50,7 +50,7 @@ class CenterCrop(rl.nn.Module):
 
 
 class Pad(rl.nn.Module):
-    """The picture with a border."""
+    """The image with a border."""
 
     def __init__(self, padding, fill=0, padding_mode="constant"):
         super().__init__()
@@ -67,7 +67,7 @@ class Pad(rl.nn.Module):
 
 
 class RandomCrop(rl.nn.Module):
-    """A rectangle at a drawn place, of the picture padded before."""
+    """A rectangle at a drawn position, of the image padded before."""
 
     @staticmethod
     def get_params(img, output_size):
@@ -149,8 +149,8 @@ class RandomResizedCrop(rl.nn.Module):
         return (height - h) // 2, (width - w) // 2, h, w
 
     def forward(self, img):
-        place = self.get_params(img, self.scale, self.ratio)
-        return F.resized_crop(img, *place, self.size, self.interpolation, antialias=self.antialias)
+        region = self.get_params(img, self.scale, self.ratio)
+        return F.resized_crop(img, *region, self.size, self.interpolation, antialias=self.antialias)
 
     def __repr__(self):
         return (
@@ -203,7 +203,7 @@ class FiveCrop(rl.nn.Module):
 
 
 class TenCrop(rl.nn.Module):
-    """Four corners and the middle, of the picture and of its mirror image, as a tuple."""
+    """Four corners and the middle, of the image and of its mirror image, as a tuple."""
 
     def __init__(self, size, vertical_flip=False):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Functions on pictures of Pillow."""
+"""Functions on images of Pillow."""
 
 import numbers
 
@@ -73,8 +73,8 @@ def adjust_hue(img, hue_factor):
 
     h, s, v = img.convert("HSV").split()
     shift = int(hue_factor * 255) & 255  # hues are a circle of 256 steps
-    turned = (np.asarray(h).astype(np.int16) + shift).astype(np.uint8)
-    return pil().merge("HSV", (pil().fromarray(turned), s, v)).convert(img.mode)
+    shifted = (np.asarray(h).astype(np.int16) + shift).astype(np.uint8)
+    return pil().merge("HSV", (pil().fromarray(shifted), s, v)).convert(img.mode)
 
 
 def adjust_gamma(img, gamma, gain=1):
@@ -141,7 +141,7 @@ def resize(img, size, interpolation=2):
 
 
 def fill_options(fill, img, name="fillcolor"):
-    """The colour of places outside the picture, as an argument of Pillow's functions."""
+    """The colour outside the image, as an argument of Pillow's functions."""
     bands = len(img.getbands())
     if fill is None:
         fill = 0

@@ -1,4 +1,4 @@
-"""Functions on pictures in tensors (..., C, H, W)."""
+"""Functions on images in tensors (..., C, H, W)."""
 
 from ._tensor_base import convert_image_dtype as convert_image_dtype
 from ._tensor_base import get_dimensions as get_dimensions

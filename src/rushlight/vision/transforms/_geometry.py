@@ -1,4 +1,4 @@
-"""Sizes and matrices that pictures of Pillow and tensors share."""
+"""Sizes and matrices that images of Pillow and tensors share."""
 
 import math
 
@@ -6,7 +6,7 @@ import rushlight as rl
 
 
 def resized_size(image_size, size, max_size=None, allow_size_none=False):
-    """The (h, w) of a picture of (h, w) whose shorter edge becomes size[0], the longer at most max_size."""
+    """The (h, w) of an image of (h, w) whose shorter edge becomes size[0], the longer at most max_size."""
     height, width = image_size
     short, long = sorted(image_size)
     if size is not None:
@@ -29,7 +29,7 @@ def resized_size(image_size, size, max_size=None, allow_size_none=False):
 
 
 def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True):
-    """The six numbers that take a place of the result to its place in the picture (or, not inverted, the way there):
+    """The six coefficients that map a pixel of the result to its position in the image (or, not inverted, the other direction):
     T * C * R(angle) * Shear * scale * C^-1, with C the shift to the centre and T the translation. Angles in degrees.
     """
     rotation = math.radians(angle)
@@ -54,15 +54,15 @@ def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True)
 
 
 def affine_output_size(matrix, w, h):
-    """(width, height) of the rectangle that holds a picture turned by a matrix about its centre, in whole pixels."""
+    """(width, height) of the rectangle that holds an image rotated by a matrix about its centre, in whole pixels."""
     corners = rl.tensor(
         [[x * w, y * h, 1.0] for x, y in ((-0.5, -0.5), (-0.5, 0.5), (0.5, 0.5), (0.5, -0.5))]
     )
-    places = rl.matmul(corners, rl.tensor(matrix).reshape(2, 3).T)  # (4, 2)
-    low, high = places.min(dim=0).values, places.max(dim=0).values
+    positions = rl.matmul(corners, rl.tensor(matrix).reshape(2, 3).T)  # (4, 2)
+    low, high = positions.min(dim=0).values, positions.max(dim=0).values
     low += rl.tensor((w * 0.5, h * 0.5))
     high += rl.tensor((w * 0.5, h * 0.5))
-    # Places that miss a whole number by rounding only are taken as that number.
+    # Coordinates that miss an integer by rounding only are taken as that integer.
     tolerance = 1e-4
     high = rl.ceil((high / tolerance).trunc_() * tolerance)
     low = rl.floor((low / tolerance).trunc_() * tolerance)
@@ -71,7 +71,7 @@ def affine_output_size(matrix, w, h):
 
 
 def perspective_coeffs(startpoints, endpoints):
-    """The eight numbers a .. h of (x, y) -> ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)) that take four
+    """The eight coefficients a .. h of (x, y) -> ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)) that take four
     endpoints to four startpoints.
     """
     if len(startpoints) != 4 or len(endpoints) != 4:

@@ -1,4 +1,4 @@
-"""Ways to compute a pixel between pixels."""
+"""How a pixel between pixels is computed."""
 
 import enum
 import numbers
@@ -7,7 +7,7 @@ import rushlight as rl
 
 
 class InterpolationMode(enum.Enum):
-    """How pixels are computed from their neighbours; box, hamming and lanczos are for pictures of Pillow."""
+    """How pixels are computed from their neighbours; box, hamming and lanczos are for images of Pillow."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"
@@ -62,7 +62,7 @@ def setup_kernel(kernel_size):
 
 
 def uniform(low, high):
-    """One float32 draw between two numbers, as a float."""
+    """One float32 draw between two values, as a float."""
     return float(rl.empty(1).uniform_(float(low), float(high)).item())
 
 

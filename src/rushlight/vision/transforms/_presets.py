@@ -1,4 +1,4 @@
-"""What prepares pictures for trained weights."""
+"""What prepares images for trained weights."""
 
 import rushlight as rl
 
@@ -35,7 +35,7 @@ class _Preset(rl.nn.Module):
 
 
 class ImageClassification(_Preset):
-    """The middle of the resized picture, as floats with the mean and deviation of the training."""
+    """The middle of the resized image, as floats with the mean and deviation of the training."""
 
     _shown = ("crop_size", *_Preset._shown)
 
@@ -57,7 +57,7 @@ class ImageClassification(_Preset):
 
 
 class SemanticSegmentation(_Preset):
-    """The resized picture, as floats with the mean and deviation of the training."""
+    """The resized image, as floats with the mean and deviation of the training."""
 
     def __init__(
         self, *, resize_size, mean=_MEAN, std=_STD, interpolation=InterpolationMode.BILINEAR, antialias=True
@@ -69,7 +69,7 @@ class SemanticSegmentation(_Preset):
 
 
 class ObjectDetection(rl.nn.Module):
-    """The picture as floats in [0, 1]; detectors resize and normalize by themselves."""
+    """The image as floats in [0, 1]; detectors resize and normalize by themselves."""
 
     def forward(self, img):
         return _as_float_tensor(img)

@@ -1,4 +1,4 @@
-"""Checks and casts of tensors that hold pictures (..., C, H, W)."""
+"""Checks and casts of tensors that hold images (..., C, H, W)."""
 
 import rushlight as rl
 
@@ -47,7 +47,7 @@ def assert_channels(img, permitted):
 
 
 def convert_image_dtype(image, dtype=rl.float32):
-    """The picture in another type, with white kept white."""
+    """The image in another type, with white kept white."""
     if image.dtype == dtype:
         return image
     if image.is_floating_point():
@@ -68,7 +68,7 @@ def convert_image_dtype(image, dtype=rl.float32):
 
 
 def cast_in(img, dtypes):
-    """(batch of pictures in one of the types, whether cast, whether a dimension was added, the old type)."""
+    """(batch of images in one of the types, whether cast, whether a dimension was added, the old type)."""
     squeeze = img.ndim < 4
     if squeeze:
         img = img.unsqueeze(0)

@@ -1,4 +1,4 @@
-"""Colours of pictures in tensors (..., C, H, W)."""
+"""Colours of images in tensors (..., C, H, W)."""
 
 import rushlight as rl
 
@@ -142,7 +142,7 @@ def solarize(img, threshold):
 
 
 def _softened(img):
-    """The picture smoothed by a 3 x 3 filter, its border as it was."""
+    """The image smoothed by a 3 x 3 filter, its border as it was."""
     dtype = img.dtype if img.is_floating_point() else rl.float32
     weights = rl.tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]], dtype=dtype, device=img.device)
     kernel = (weights / 13).expand(img.shape[-3], 1, 3, 3)

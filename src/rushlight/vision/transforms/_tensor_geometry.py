@@ -1,4 +1,4 @@
-"""Places of pixels of pictures in tensors (..., C, H, W)."""
+"""Geometry of images in tensors (..., C, H, W)."""
 
 import rushlight as rl
 
@@ -41,8 +41,8 @@ def _sides(padding):
 
 def _mirrored(length, before, after, device):
     """Indices along one dimension, the ends mirrored with the border repeated; negative sides cut off."""
-    places = rl.arange(-before, length + after, device=device)
-    around = places % (2 * length)
+    indices = rl.arange(-before, length + after, device=device)
+    around = indices % (2 * length)
     return rl.where(around < length, around, 2 * length - 1 - around)
 
 
@@ -66,7 +66,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         return rl.nn.functional.pad(
             img, sides, mode="constant", value=float(fill) if img.is_floating_point() else int(fill)
         )
-    # The other modes want a batch of pictures, and floats.
+    # The other modes want a batch of images, and floats.
     batch, cast, squeeze, old = cast_in(img, _FLOATS)
     mode = "replicate" if padding_mode == "edge" else padding_mode
     return cast_out(rl.nn.functional.pad(batch, sides, mode=mode), cast, squeeze, old)
@@ -102,7 +102,7 @@ def _check_warp(img, interpolation, allowed, fill):
 
 
 def sample(img, grid, mode, fill):
-    """The picture at the places of a grid (1 or N, h, w, 2) of [-1, 1]; `fill` outside."""
+    """The image sampled at the positions of a grid (1 or N, h, w, 2) of [-1, 1]; `fill` outside."""
     batch, cast, squeeze, old = cast_in(img, [grid.dtype])
     grid = grid.expand(batch.shape[0], *grid.shape[1:])
     if fill is not None:  # one channel more says how much of a pixel lies inside
@@ -120,7 +120,7 @@ def sample(img, grid, mode, fill):
 
 
 def _affine_grid(theta, w, h, ow, oh):
-    """Where each pixel of a picture (oh, ow) comes from in one of (h, w), in [-1, 1]: (1, oh, ow, 2)."""
+    """Where each pixel of an image (oh, ow) comes from in one of (h, w), in [-1, 1]: (1, oh, ow, 2)."""
     base = rl.empty(1, oh, ow, 3, dtype=theta.dtype, device=theta.device)
     base[..., 0] = rl.linspace(-ow * 0.5 + 0.5, ow * 0.5 + 0.5 - 1, steps=ow, device=theta.device)
     base[..., 1] = rl.linspace(-oh * 0.5 + 0.5, oh * 0.5 + 0.5 - 1, steps=oh, device=theta.device).unsqueeze(
@@ -152,7 +152,7 @@ def rotate(img, matrix, interpolation="nearest", expand=False, fill=None):
 
 
 def perspective_grid(coeffs, ow, oh, dtype, device):
-    """Where each pixel of a picture (oh, ow) comes from under eight coefficients: (1, oh, ow, 2) of [-1, 1]."""
+    """Where each pixel of an image (oh, ow) comes from under eight coefficients: (1, oh, ow, 2) of [-1, 1]."""
     top = rl.tensor([coeffs[0:3], coeffs[3:6]], dtype=dtype, device=device)
     below = rl.tensor([[*coeffs[6:8], 1.0]] * 2, dtype=dtype, device=device)
     base = rl.empty(oh * ow, 3, dtype=dtype, device=device)
@@ -171,14 +171,14 @@ def perspective(img, perspective_coeffs, interpolation="bilinear", fill=None):
 
 
 def elastic_transform(img, displacement, interpolation="bilinear", fill=None):
-    """Each pixel from its place moved by a displacement (1, h, w, 2) of [-1, 1]."""
+    """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
     _check_warp(img, interpolation, ("nearest", "bilinear", "bicubic"), fill)
     h, w = img.shape[-2:]
     device, dtype = img.device, img.dtype if img.is_floating_point() else rl.float32
     y = rl.linspace((-h + 1) / h, (h - 1) / h, h, device=device, dtype=dtype)
     x = rl.linspace((-w + 1) / w, (w - 1) / w, w, device=device, dtype=dtype)
-    places = rl.stack((x.expand(h, w), y[:, None].expand(h, w)), dim=-1)[None]
-    return sample(img, places + displacement.to(device), interpolation, fill)
+    grid = rl.stack((x.expand(h, w), y[:, None].expand(h, w)), dim=-1)[None]
+    return sample(img, grid + displacement.to(device), interpolation, fill)
 
 
 def _gaussian(size, sigma, dtype, device):

@@ -1,4 +1,4 @@
-"""Pictures and arrays to tensors, and back."""
+"""Images and arrays to tensors, and back."""
 
 import rushlight as rl
 
@@ -24,7 +24,7 @@ def _planes(pic, pixels):
 
 
 def to_tensor(pic):
-    """A picture of Pillow or an array (H, W) or (H, W, C) as a tensor (C, H, W); bytes become floats in [0, 1]."""
+    """An image of Pillow or an array (H, W) or (H, W, C) as a tensor (C, H, W); bytes become floats in [0, 1]."""
     if not (is_pil(pic) or _is_array(pic)):
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
     if _is_array(pic):
@@ -51,14 +51,14 @@ def _unit(tensor):
 
 
 def pil_to_tensor(pic):
-    """A picture of Pillow as a tensor (C, H, W), in its own type."""
+    """An image of Pillow as a tensor (C, H, W), in its own type."""
     if not is_pil(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
     return _planes(pic, _pixels(pic))
 
 
 def to_pil_image(pic, mode=None):
-    """A tensor (C, H, W) or an array (H, W, C) as a picture of Pillow."""
+    """A tensor (C, H, W) or an array (H, W, C) as an image of Pillow."""
     import numpy as np
 
     if isinstance(pic, rl.Tensor):

@@ -35,7 +35,7 @@ def _pair(size):
 
 
 class RandomCropVideo(RandomCrop):
-    """A rectangle at a drawn place."""
+    """A rectangle at a drawn position."""
 
     def __init__(self, size):
         self.size = _pair(size)

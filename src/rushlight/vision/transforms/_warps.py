@@ -30,7 +30,7 @@ def _check_sequence(x, name, req_sizes):
 
 
 def _fill_for(img, fill):
-    """The colour outside, one number a channel for tensors."""
+    """The colour outside, one value a channel for tensors."""
     if not isinstance(img, rl.Tensor):
         return fill
     channels = F.get_dimensions(img)[0]
@@ -46,7 +46,7 @@ def _checked_fill(fill):
 
 
 class RandomRotation(rl.nn.Module):
-    """Turned by a drawn angle in degrees."""
+    """Rotated by a drawn angle in degrees."""
 
     def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0):
         super().__init__()
@@ -79,7 +79,7 @@ class RandomRotation(rl.nn.Module):
 
 
 class RandomAffine(rl.nn.Module):
-    """Turned, moved, scaled and sheared by drawn amounts, the middle kept."""
+    """Rotated, moved, scaled and sheared by drawn amounts, the middle kept."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class RandomAffine(rl.nn.Module):
 
     @staticmethod
     def get_params(degrees, translate, scale_ranges, shears, img_size):
-        """(angle, translation, scale, shear) of a draw, for a picture of (w, h)."""
+        """(angle, translation, scale, shear) of a draw, for an image of (w, h)."""
         angle = uniform(degrees[0], degrees[1])
         moves = (0, 0)
         if translate is not None:
@@ -222,8 +222,8 @@ class RandomErasing(rl.nn.Module):
                 "If value is a sequence, it should have either a single value or "
                 f"{img.shape[-3]} (number of input channels)"
             )
-        place = self.get_params(img, self.scale, self.ratio, list(value) if value is not None else None)
-        return F.erase(img, *place, self.inplace)
+        region = self.get_params(img, self.scale, self.ratio, list(value) if value is not None else None)
+        return F.erase(img, *region, self.inplace)
 
     def __repr__(self):
         return (
@@ -256,7 +256,7 @@ class ElasticTransform(rl.nn.Module):
 
     @staticmethod
     def get_params(alpha, sigma, size):
-        """The displacement (1, h, w, 2) of a draw, in [-1, 1] units of the picture."""
+        """The displacement (1, h, w, 2) of a draw, in [-1, 1] units of the image."""
         fields = []
         for axis in range(2):
             field = rl.rand([1, 1] + list(size)) * 2 - 1

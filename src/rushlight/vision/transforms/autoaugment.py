@@ -13,7 +13,7 @@ __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "Trivial
 
 
 def apply_change(img, op_name, magnitude, interpolation, fill):
-    """The picture after one of the changes of the policies."""
+    """The image after one of the changes of the policies."""
     name = op_name
     warp = {"interpolation": interpolation, "fill": fill}
     if name in ("ShearX", "ShearY"):
@@ -220,7 +220,7 @@ class TrivialAugmentWide(rl.nn.Module):
 
 
 class AugMix(rl.nn.Module):
-    """The picture mixed with several chains of drawn changes of it (Hendrycks et al., 2019)."""
+    """The image mixed with several chains of drawn changes of it (Hendrycks et al., 2019)."""
 
     _BINS = 10
 
@@ -258,7 +258,7 @@ class AugMix(rl.nn.Module):
         shape = list(img.shape)
         batch = img.view([1] * max(4 - img.ndim, 0) + shape)
         ones = [batch.size(0)] + [1] * (batch.ndim - 1)
-        # How much of the picture itself is kept, and the weight of each chain.
+        # How much of the image itself is kept, and the weight of each chain.
         m = self._sample_dirichlet(rl.tensor([self.alpha, self.alpha]).expand(ones[0], -1))
         weights = self._sample_dirichlet(rl.tensor([self.alpha] * self.mixture_width).expand(ones[0], -1))
         weights = weights * m[:, 1].reshape(ones[0], -1)

@@ -1,4 +1,4 @@
-"""Functions on pictures, of Pillow or in tensors (..., C, H, W)."""
+"""Functions on images, of Pillow or in tensors (..., C, H, W)."""
 
 import warnings
 
@@ -24,12 +24,12 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
 
 def _home(img):
-    """The functions for this kind of picture."""
+    """The functions for this kind of image."""
     return F_t if isinstance(img, rl.Tensor) else F_pil
 
 
 def _with_mode(img, interpolation):
-    """The mode as the functions for this kind of picture name it."""
+    """The mode as the functions for this kind of image name it."""
     return interpolation.value if isinstance(img, rl.Tensor) else pil_modes_mapping[interpolation]
 
 
@@ -44,7 +44,7 @@ def get_image_size(img):
 
 
 def get_image_num_channels(img):
-    """How many channels a picture has."""
+    """How many channels an image has."""
     return _home(img).get_image_num_channels(img)
 
 
@@ -56,7 +56,7 @@ def normalize(tensor, mean, std, inplace=False):
 
 
 def resize(img, size, interpolation=_BILINEAR, max_size=None, antialias=True):
-    """The picture at another size: (h, w), or the length of its shorter edge, the longer then at most max_size."""
+    """The image at another size: (h, w), or the length of its shorter edge, the longer then at most max_size."""
     interpolation = _mode(interpolation)
     if isinstance(size, (list, tuple)):
         if len(size) not in (1, 2):
@@ -88,17 +88,17 @@ def resize(img, size, interpolation=_BILINEAR, max_size=None, antialias=True):
 
 
 def pad(img, padding, fill=0, padding_mode="constant"):
-    """The picture with a border: padding of all sides, (x, y), or (left, top, right, bottom)."""
+    """The image with a border: padding of all sides, (x, y), or (left, top, right, bottom)."""
     return _home(img).pad(img, padding=padding, fill=fill, padding_mode=padding_mode)
 
 
 def crop(img, top, left, height, width):
-    """A rectangle of the picture; what lies outside is black."""
+    """A rectangle of the image; what lies outside is black."""
     return _home(img).crop(img, top, left, height, width)
 
 
 def center_crop(img, output_size):
-    """The middle of a picture, padded with black if it is smaller."""
+    """The middle of an image, padded with black if it is smaller."""
     oh, ow = setup_size(output_size)
     _, h, w = get_dimensions(img)
     if ow > w or oh > h:
@@ -111,22 +111,22 @@ def center_crop(img, output_size):
 
 
 def resized_crop(img, top, left, height, width, size, interpolation=_BILINEAR, antialias=True):
-    """A rectangle of the picture, at another size."""
+    """A rectangle of the image, at another size."""
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
 def hflip(img):
-    """The picture with left and right exchanged."""
+    """The image with left and right exchanged."""
     return _home(img).hflip(img)
 
 
 def vflip(img):
-    """The picture upside down."""
+    """The image upside down."""
     return _home(img).vflip(img)
 
 
 def perspective(img, startpoints, endpoints, interpolation=_BILINEAR, fill=None):
-    """The picture seen so that four startpoints (x, y) come to lie at four endpoints."""
+    """The image seen so that four startpoints (x, y) come to lie at four endpoints."""
     coeffs = _get_perspective_coeffs(startpoints, endpoints)
     interpolation = _mode(interpolation)
     return _home(img).perspective(img, coeffs, interpolation=_with_mode(img, interpolation), fill=fill)
@@ -143,29 +143,29 @@ def five_crop(img, size):
 
 
 def ten_crop(img, size, vertical_flip=False):
-    """Four corners and the middle, of the picture and of its mirror image."""
+    """Four corners and the middle, of the image and of its mirror image."""
     size = setup_size(size)
     mirrored = vflip(img) if vertical_flip else hflip(img)
     return five_crop(img, size) + five_crop(mirrored, size)
 
 
 def adjust_brightness(img, brightness_factor):
-    """Brighter by a factor: 0 is black, 1 the picture itself."""
+    """Brighter by a factor: 0 is black, 1 the image itself."""
     return _home(img).adjust_brightness(img, brightness_factor)
 
 
 def adjust_contrast(img, contrast_factor):
-    """More contrast by a factor: 0 is grey, 1 the picture itself."""
+    """More contrast by a factor: 0 is grey, 1 the image itself."""
     return _home(img).adjust_contrast(img, contrast_factor)
 
 
 def adjust_saturation(img, saturation_factor):
-    """More colour by a factor: 0 is black and white, 1 the picture itself."""
+    """More colour by a factor: 0 is black and white, 1 the image itself."""
     return _home(img).adjust_saturation(img, saturation_factor)
 
 
 def adjust_hue(img, hue_factor):
-    """Colours turned by a part of the circle, in [-0.5, 0.5]."""
+    """Hues shifted by a part of the circle, in [-0.5, 0.5]."""
     return _home(img).adjust_hue(img, hue_factor)
 
 
@@ -175,7 +175,7 @@ def adjust_gamma(img, gamma, gain=1):
 
 
 def _center(img, center):
-    """The centre of a turn from the middle of the picture, in pixels."""
+    """The centre of a rotation, from the middle of the image, in pixels."""
     if center is None:
         return [0.0, 0.0]
     _, h, w = get_dimensions(img)
@@ -183,7 +183,7 @@ def _center(img, center):
 
 
 def rotate(img, angle, interpolation=_NEAREST, expand=False, center=None, fill=None):
-    """The picture turned by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
+    """The image rotated by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
     interpolation = _mode(interpolation)
     check_angle(angle)
     if center is not None:
@@ -197,7 +197,7 @@ def rotate(img, angle, interpolation=_NEAREST, expand=False, center=None, fill=N
 
 
 def affine(img, angle, translate, scale, shear, interpolation=_NEAREST, fill=None, center=None):
-    """The picture turned, moved, scaled and sheared; the middle stays where it is."""
+    """The image rotated, moved, scaled and sheared; the middle stays where it is."""
     interpolation = _mode(interpolation)
     angle, translate, shear = check_affine(angle, translate, scale, shear, center)
     _, h, w = get_dimensions(img)
@@ -212,14 +212,14 @@ def affine(img, angle, translate, scale, shear, interpolation=_NEAREST, fill=Non
 
 
 def to_grayscale(img, num_output_channels=1):
-    """A picture of Pillow without colours, in one or three channels."""
+    """An image of Pillow without colours, in one or three channels."""
     if is_pil(img):
         return F_pil.to_grayscale(img, num_output_channels)
     raise TypeError("Input should be PIL Image")
 
 
 def rgb_to_grayscale(img, num_output_channels=1):
-    """The picture without colours, in one or three channels."""
+    """The image without colours, in one or three channels."""
     if isinstance(img, rl.Tensor):
         return F_t.rgb_to_grayscale(img, num_output_channels)
     return F_pil.to_grayscale(img, num_output_channels)
@@ -244,7 +244,7 @@ def _pair_of(name, value):
 
 
 def gaussian_blur(img, kernel_size, sigma=None):
-    """The picture smoothed by a Gaussian of odd size; sigma is 0.15 * size + 0.35 unless given."""
+    """The image smoothed by a Gaussian of odd size; sigma is 0.15 * size + 0.35 unless given."""
     if isinstance(kernel_size, (list, tuple)) and len(kernel_size) != 2:
         raise ValueError(f"If kernel_size is a sequence its length should be 2. Got {len(kernel_size)}")
     kernel_size = _pair_of("kernel_size", kernel_size)
@@ -263,7 +263,7 @@ def gaussian_blur(img, kernel_size, sigma=None):
 
 
 def _through_tensor(img, function):
-    """A function of tensors, also for pictures of Pillow."""
+    """A function of tensors, also for images of Pillow."""
     if isinstance(img, rl.Tensor):
         return function(img)
     if not is_pil(img):
@@ -289,7 +289,7 @@ def solarize(img, threshold):
 
 
 def adjust_sharpness(img, sharpness_factor):
-    """Sharper by a factor: 0 is blurred, 1 the picture itself."""
+    """Sharper by a factor: 0 is blurred, 1 the image itself."""
     return _home(img).adjust_sharpness(img, sharpness_factor)
 
 
@@ -304,7 +304,7 @@ def equalize(img):
 
 
 def elastic_transform(img, displacement, interpolation=_BILINEAR, fill=None):
-    """Each pixel from its place moved by a displacement (1, h, w, 2) of [-1, 1]."""
+    """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
     interpolation = _mode(interpolation)
     if not isinstance(displacement, rl.Tensor):
         raise TypeError("Argument displacement should be a Tensor")

@@ -1,4 +1,4 @@
-"""Transforms of pictures, of Pillow or in tensors (..., C, H, W). One manual_seed gives the draws of torchvision."""
+"""Transforms of images, of Pillow or in tensors (..., C, H, W). One manual_seed gives the draws of torchvision."""
 
 from ._colors import (
     ColorJitter,

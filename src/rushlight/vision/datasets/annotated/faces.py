@@ -44,7 +44,7 @@ class WIDERFace(VisionDataset):
         return os.path.abspath(os.path.join(self.root, f"WIDER_{self.split}", "images", name))
 
     def _faces(self, lines):
-        """A name, the number of faces, and a line of numbers for each of them (one line of zeros if there are none)."""
+        """A name, the number of faces, and a line of values for each of them (one line of zeros if there are none)."""
         found, lines = [], iter(lines)
         for name in lines:
             count = max(int(next(lines)), 1)
@@ -188,8 +188,8 @@ class LFWPairs(_LFW):
         super().__init__(root, split, image_set, "pairs", transform, target_transform, download, loader)
         self.pair_names = []
         first, *lines = self._lines(self.labels_file)
-        numbers = [int(v) for v in first.split()]
-        folds, pairs = numbers if self.split == "10fold" else (1, numbers[0])
+        counts = [int(v) for v in first.split()]
+        folds, pairs = counts if self.split == "10fold" else (1, counts[0])
         for line in lines[: folds * 2 * pairs]:
             parts = line.strip().split("\t")
             same = len(parts) == 3  # name, number, number

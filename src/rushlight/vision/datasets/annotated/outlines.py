@@ -73,7 +73,7 @@ class SBDataset(VisionDataset):
 
 
 class PhotoTour(VisionDataset):
-    """Patches of 64 x 64 pixels of three sights; without `train`, pairs that show the same place or not."""
+    """Patches of 64 x 64 pixels of three sights; without `train`, pairs that show the same point or not."""
 
     urls = published("PhotoTour.urls", tuple)
     means = dict(zip(urls, (0.4854, 0.4844, 0.4437) * 2))

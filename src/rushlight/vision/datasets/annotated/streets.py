@@ -181,16 +181,16 @@ class Kitti(VisionDataset):
 
     @staticmethod
     def _object(row):
-        numbers = [float(v) for v in row[1:15]]
+        values = [float(v) for v in row[1:15]]
         return {
             "type": row[0],
-            "truncated": numbers[0],
+            "truncated": values[0],
             "occluded": int(row[2]),
-            "alpha": numbers[2],
-            "bbox": numbers[3:7],
-            "dimensions": numbers[7:10],
-            "location": numbers[10:13],
-            "rotation_y": numbers[13],
+            "alpha": values[2],
+            "bbox": values[3:7],
+            "dimensions": values[7:10],
+            "location": values[10:13],
+            "rotation_y": values[13],
         }
 
     def __len__(self):

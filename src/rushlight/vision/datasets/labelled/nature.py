@@ -176,7 +176,7 @@ class INaturalist(VisionDataset):
             self.categories_map.append(found)
 
     def _init_pre2021(self):
-        """Folders are super-category/category, which is a number from 2018 on."""
+        """Folders are super-category/category, which is an index from 2018 on."""
         supers = sorted(os.listdir(self.root))
         self.categories_index = {"super": {name: i for i, name in enumerate(supers)}}
         found = {}

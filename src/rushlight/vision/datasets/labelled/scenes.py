@@ -17,7 +17,7 @@ __all__ = ["Country211", "DTD", "EuroSAT", "Places365", "SUN397"]
 
 
 class Places365(VisionDataset):
-    """Photographs of 365 kinds of places."""
+    """Photographs of 365 kinds of scenes."""
 
     _SPLITS = ("train-standard", "train-challenge", "val", "test")
     _BASE_URL = published("Places365._BASE_URL")
@@ -81,8 +81,8 @@ class Places365(VisionDataset):
             return [line.split() for line in file]
 
     def load_categories(self, download=True):
-        """(names, {name: number})"""
-        found = {name: int(number) for name, number in self._lines(self._CATEGORIES_META, download)}
+        """(names, {name: index})"""
+        found = {name: int(index) for name, index in self._lines(self._CATEGORIES_META, download)}
         return sorted(found), found
 
     def load_file_list(self, download=True):

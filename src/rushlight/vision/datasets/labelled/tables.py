@@ -56,7 +56,7 @@ class PCAM(VisionDataset):
 
 
 class FER2013(VisionDataset):
-    """Faces with one of seven expressions, from tables of numbers that have to be fetched by hand."""
+    """Faces with one of seven expressions, from tables of values that have to be fetched by hand."""
 
     _RESOURCES = published("FER2013._RESOURCES", tuple)
 

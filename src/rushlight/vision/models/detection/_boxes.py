@@ -79,7 +79,7 @@ class Matcher:
 
 
 class BalancedPositiveNegativeSampler:
-    """Drawn examples of each picture, at most a fraction of them positive."""
+    """Drawn examples of each image, at most a fraction of them positive."""
 
     def __init__(self, batch_size_per_image, positive_fraction):
         self.batch_size_per_image = batch_size_per_image

@@ -1,4 +1,4 @@
-"""Key points as maps of places in boxes, and back."""
+"""Key points as heat maps in boxes, and back."""
 
 import rushlight as rl
 from rushlight.nn import functional as F
@@ -35,7 +35,7 @@ def keypointrcnn_loss(keypoint_logits, proposals, gt_keypoints, keypoint_matched
 
 
 def heatmaps_to_keypoints(maps, rois):
-    """(points (N, K, 3), scores (N, K)): the best places of the maps at the size of their boxes."""
+    """(points (N, K, 3), scores (N, K)): the maxima of the maps at the size of their boxes."""
     sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
     points, scores = [], []
     for box, size, planes in zip(rois, sizes, maps):
@@ -45,9 +45,9 @@ def heatmaps_to_keypoints(maps, rois):
         ]
         flat = large.flatten(1)
         best = flat.argmax(dim=1)
-        place = rl.stack([best % width, best // width], -1).float() + 0.5
-        place = place * (size / rl.tensor([width, height], dtype=size.dtype, device=size.device)) + box[:2]
-        points.append(rl.cat([place, place.new_ones(len(place), 1)], -1))
+        point = rl.stack([best % width, best // width], -1).float() + 0.5
+        point = point * (size / rl.tensor([width, height], dtype=size.dtype, device=size.device)) + box[:2]
+        points.append(rl.cat([point, point.new_ones(len(point), 1)], -1))
         scores.append(flat.gather(1, best[:, None])[:, 0])
     if not points:
         return maps.new_zeros((0, maps.shape[1], 3)), maps.new_zeros((0, maps.shape[1]))

@@ -23,14 +23,14 @@ def init_normal(layers, std=0.01):
                 nn.init.constant_(layer.bias, 0)
 
 
-def by_place(layer, width):
+def by_position(layer, width):
     """(N, A * width, H, W) -> (N, H * W * A, width)"""
     n, _, h, w = layer.shape
     return layer.view(n, -1, width, h, w).permute(0, 3, 4, 1, 2).reshape(n, -1, width)
 
 
 def box_loss(kind, box_coder, anchors, truth, regression, beta=1.0):
-    """The summed loss of predicted differences from anchors: of the numbers themselves, or of the overlap of boxes."""
+    """The summed loss of predicted differences from anchors: of the values themselves, or of the overlap of boxes."""
     if kind in ("l1", "smooth_l1"):
         wanted = box_coder.encode_single(truth, anchors)
         if kind == "l1":
@@ -49,14 +49,14 @@ def box_loss(kind, box_coder, anchors, truth, regression, beta=1.0):
 
 
 def best_candidates(scores, threshold, most):
-    """(scores, places) of the best of a flat tensor: above a threshold, at most so many, best first."""
-    places = rl.where(scores > threshold)[0]
-    scores, order = scores[places].topk(min(most, len(places)))
-    return scores, places[order]
+    """(scores, indices) of the best of a flat tensor: above a threshold, at most so many, best first."""
+    indices = rl.where(scores > threshold)[0]
+    scores, order = scores[indices].topk(min(most, len(indices)))
+    return scores, indices[order]
 
 
 class OneStageDetector(nn.Module):
-    """Losses of targets in training, {"boxes", "scores", "labels"} of each picture in evaluation."""
+    """Losses of targets in training, {"boxes", "scores", "labels"} of each image in evaluation."""
 
     def __init__(self, backbone):
         super().__init__()
@@ -89,11 +89,11 @@ class OneStageDetector(nn.Module):
             return losses, found
         return losses if self.training else found
 
-    def _losses(self, targets, outputs, anchors, places):
+    def _losses(self, targets, outputs, anchors, positions):
         return self.compute_loss(targets, outputs, anchors)
 
     def _matches(self, targets, anchors):
-        """For the anchors of each picture the truths that they match, negative for none."""
+        """For the anchors of each image the truths that they match, negative for none."""
         found = []
         for boxes, target in zip(anchors, targets):
             if target["boxes"].numel() == 0:
@@ -104,9 +104,9 @@ class OneStageDetector(nn.Module):
 
     def _detections(self, outputs, anchors, image_sizes, features):
         """The best candidates of each level, without those that overlap better ones of their class."""
-        places = [f.shape[2] * f.shape[3] for f in features]
-        per_place = outputs["cls_logits"].shape[1] // sum(places)
-        counts = [n * per_place for n in places]
+        positions = [f.shape[2] * f.shape[3] for f in features]
+        per_position = outputs["cls_logits"].shape[1] // sum(positions)
+        counts = [n * per_position for n in positions]
         levels = {name: output.split(counts, dim=1) for name, output in outputs.items()}
         found = []
         for i, (boxes, size) in enumerate(zip(anchors, image_sizes)):

@@ -26,7 +26,7 @@ class BoxLinearCoder:
         return sides / size if self.normalize_by_size else sides
 
     def decode(self, rel_codes, boxes):
-        """The boxes that encode() made numbers of."""
+        """The boxes that encode() made differences of."""
         boxes = boxes.to(dtype=rel_codes.dtype)
         centre, size = self._frame(boxes)
         sides = rel_codes * size if self.normalize_by_size else rel_codes
@@ -47,7 +47,7 @@ class SSDMatcher(Matcher):
 
 
 def retrieve_out_channels(model, size):
-    """The channels of each map that a backbone gives for pictures of (width, height)."""
+    """The channels of each map that a backbone gives for images of (width, height)."""
     was_training = model.training
     model.eval()
     with rl.no_grad():

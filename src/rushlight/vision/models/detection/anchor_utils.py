@@ -1,11 +1,11 @@
-"""Anchors: boxes of given sizes and shapes at every place of feature maps."""
+"""Anchors: boxes of given sizes and shapes at every position of feature maps."""
 
 import rushlight as rl
 from rushlight import nn
 
 
 class AnchorGenerator(nn.Module):
-    """For each feature map, boxes of its sizes in all its shapes (height / width), at every place."""
+    """For each feature map, boxes of its sizes in all its shapes (height / width), at every position."""
 
     def __init__(self, sizes=((128, 256, 512),), aspect_ratios=((0.5, 1.0, 2.0),)):
         super().__init__()
@@ -26,7 +26,7 @@ class AnchorGenerator(nn.Module):
         return [len(s) * len(a) for s, a in zip(self.sizes, self.aspect_ratios)]
 
     def forward(self, image_list, feature_maps):
-        """A tensor (anchors, 4) for each picture."""
+        """A tensor (anchors, 4) for each image."""
         height, width = image_list.tensors.shape[-2:]
         if len(feature_maps) != len(self.cell_anchors):
             raise AssertionError(
@@ -40,14 +40,14 @@ class AnchorGenerator(nn.Module):
             y = rl.arange(0, h, dtype=rl.int32) * (height // h)
             x = rl.arange(0, w, dtype=rl.int32) * (width // w)
             y, x = (v.reshape(-1) for v in rl.meshgrid(y, x, indexing="ij"))
-            places = rl.stack((x, y, x, y), dim=1)
-            found.append((places.view(-1, 1, 4) + cells.to(features.dtype).view(1, -1, 4)).reshape(-1, 4))
+            positions = rl.stack((x, y, x, y), dim=1)
+            found.append((positions.view(-1, 1, 4) + cells.to(features.dtype).view(1, -1, 4)).reshape(-1, 4))
         anchors = rl.cat(found)
         return [anchors for _ in image_list.image_sizes]
 
 
 class DefaultBoxGenerator(nn.Module):
-    """The boxes that SSD starts from (Liu et al., 2015): at every place of each feature map, of some shapes and sizes."""
+    """The boxes that SSD starts from (Liu et al., 2015): at every position of each feature map, of some shapes and sizes."""
 
     def __init__(self, aspect_ratios, min_ratio=0.15, max_ratio=0.9, scales=None, steps=None, clip=True):
         super().__init__()
@@ -73,7 +73,7 @@ class DefaultBoxGenerator(nn.Module):
         return rl.tensor(pairs)
 
     def num_anchors_per_location(self):
-        """How many boxes there are at a place of each feature map."""
+        """How many boxes there are at a position of each feature map."""
         return [2 + 2 * len(ratios) for ratios in self.aspect_ratios]
 
     def _grid_default_boxes(self, grid_sizes, image_size, dtype=rl.float32):
@@ -87,8 +87,8 @@ class DefaultBoxGenerator(nn.Module):
             y, x = rl.meshgrid(y.to(dtype), x.to(dtype), indexing="ij")
             pairs = self._wh_pairs[k].to(dtype)
             pairs = pairs.clamp(min=0, max=1) if self.clip else pairs
-            places = rl.stack([x.reshape(-1), y.reshape(-1)], -1).repeat_interleave(len(pairs), 0)
-            found.append(rl.cat([places, pairs.repeat(rows * columns, 1)], 1))
+            positions = rl.stack([x.reshape(-1), y.reshape(-1)], -1).repeat_interleave(len(pairs), 0)
+            found.append(rl.cat([positions, pairs.repeat(rows * columns, 1)], 1))
         return rl.cat(found)
 
     def __repr__(self):

@@ -26,7 +26,7 @@ def _default_anchorgen():
 
 class FasterRCNN(GeneralizedRCNN):
     """Proposes regions, classifies them and mends their boxes. In training it takes targets {"boxes", "labels"} and gives
-    losses; in evaluation it gives {"boxes", "labels", "scores"} of each picture.
+    losses; in evaluation it gives {"boxes", "labels", "scores"} of each image.
     """
 
     def __init__(
@@ -225,6 +225,6 @@ def fasterrcnn_mobilenet_v3_large_fpn(weights=None, num_classes=91, **kwargs):
 
 @entry
 def fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, num_classes=91, **kwargs):
-    """Faster R-CNN on a pyramid of MobileNet v3, for small pictures."""
+    """Faster R-CNN on a pyramid of MobileNet v3, for small images."""
     small = {"min_size": 320, "max_size": 640, "rpn_pre_nms_top_n_test": 150, "rpn_post_nms_top_n_test": 150}
     return _mobilenet(weights, num_classes, kwargs, rpn_score_thresh=0.05, **small)

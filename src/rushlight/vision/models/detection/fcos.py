@@ -10,7 +10,7 @@ from rushlight.nn import functional as F
 from ...ops.feature_pyramid_network import LastLevelP6P7
 from ...ops.losses import generalized_box_iou_loss, sigmoid_focal_loss
 from .._api import entry
-from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, by_place, init_normal
+from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, by_position, init_normal
 from ._utils import BoxLinearCoder
 from .anchor_utils import AnchorGenerator
 from .faster_rcnn import resnet50_pyramid
@@ -20,7 +20,7 @@ __all__ = ["FCOS"]
 
 
 class FCOSHead(nn.Module):
-    """At every place: the class, the distances to the four sides, and how near the middle it is."""
+    """At every position: the class, the distances to the four sides, and how near the middle it is."""
 
     def __init__(self, in_channels, num_anchors, num_classes, num_convs=4):
         super().__init__()
@@ -29,7 +29,7 @@ class FCOSHead(nn.Module):
         self.regression_head = FCOSRegressionHead(in_channels, num_anchors, num_convs)
 
     def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
-        """Losses over the number of places inside of objects."""
+        """Losses over the number of pixels inside of objects."""
         logits, regression, centred = (
             head_outputs[k] for k in ("cls_logits", "bbox_regression", "bbox_ctrness")
         )
@@ -82,7 +82,7 @@ def _tower(channels, count, norm_layer):
 
 
 class FCOSClassificationHead(nn.Module):
-    """The class at every place."""
+    """The class at every position."""
 
     def __init__(
         self, in_channels, num_anchors, num_classes, num_convs=4, prior_probability=0.01, norm_layer=None
@@ -96,11 +96,11 @@ class FCOSClassificationHead(nn.Module):
         nn.init.constant_(self.cls_logits.bias, -math.log((1 - prior_probability) / prior_probability))
 
     def forward(self, x):
-        return rl.cat([by_place(self.cls_logits(self.conv(f)), self.num_classes) for f in x], dim=1)
+        return rl.cat([by_position(self.cls_logits(self.conv(f)), self.num_classes) for f in x], dim=1)
 
 
 class FCOSRegressionHead(nn.Module):
-    """The sides, and how near the middle a place is."""
+    """The sides, and how near the middle a position is."""
 
     def __init__(self, in_channels, num_anchors, num_convs=4, norm_layer=None):
         super().__init__()
@@ -112,12 +112,12 @@ class FCOSRegressionHead(nn.Module):
 
     def forward(self, x):
         seen = [self.conv(f) for f in x]
-        sides = rl.cat([by_place(F.relu(self.bbox_reg(f)), 4) for f in seen], dim=1)
-        return sides, rl.cat([by_place(self.bbox_ctrness(f), 1) for f in seen], dim=1)
+        sides = rl.cat([by_position(F.relu(self.bbox_reg(f)), 4) for f in seen], dim=1)
+        return sides, rl.cat([by_position(self.bbox_ctrness(f), 1) for f in seen], dim=1)
 
 
 class FCOS(OneStageDetector):
-    """Every place of a pyramid says what it is in, and how far the sides are. Targets and results are those of FasterRCNN."""
+    """Every position of a pyramid says what it is in, and how far the sides are. Targets and results are those of FasterRCNN."""
 
     def __init__(
         self,
@@ -148,13 +148,13 @@ class FCOS(OneStageDetector):
         super().__init__(backbone)
         if anchor_generator is None:
             anchor_generator = AnchorGenerator(((8,), (16,), (32,), (64,), (128,)), ((1.0,),) * 5)
-        per_place = anchor_generator.num_anchors_per_location()[0]
-        if per_place != 1:
+        per_position = anchor_generator.num_anchors_per_location()[0]
+        if per_position != 1:
             raise ValueError(
-                f"anchor_generator.num_anchors_per_location()[0] should be 1 instead of {per_place}"
+                f"anchor_generator.num_anchors_per_location()[0] should be 1 instead of {per_position}"
             )
         self.anchor_generator = anchor_generator
-        self.head = head or FCOSHead(backbone.out_channels, per_place, num_classes)
+        self.head = head or FCOSHead(backbone.out_channels, per_position, num_classes)
         self.box_coder = BoxLinearCoder(normalize_by_size=True)
         mean, std = image_mean or IMAGENET_MEAN, image_std or IMAGENET_STD
         self.transform = GeneralizedRCNNTransform(min_size, max_size, mean, std, **kwargs)
@@ -162,8 +162,8 @@ class FCOS(OneStageDetector):
         self.score_thresh, self.nms_thresh = score_thresh, nms_thresh
         self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
 
-    def _losses(self, targets, outputs, anchors, places):
-        return self.compute_loss(targets, outputs, anchors, places)
+    def _losses(self, targets, outputs, anchors, positions):
+        return self.compute_loss(targets, outputs, anchors, positions)
 
     def compute_loss(self, targets, head_outputs, anchors, num_anchors_per_level):
         matched = [
@@ -173,14 +173,16 @@ class FCOS(OneStageDetector):
         return self.head.compute_loss(targets, head_outputs, anchors, matched)
 
     def _assigned(self, anchors, truth, per_level):
-        """For each place the smallest truth of its level's sizes whose middle is near, or -1."""
+        """For each pixel the smallest truth of its level's sizes whose middle is near, or -1."""
         if truth.numel() == 0:
             return rl.full((len(anchors),), -1, dtype=rl.int64)
-        middles, places = (truth[:, :2] + truth[:, 2:]) / 2, (anchors[:, :2] + anchors[:, 2:]) / 2
+        middles, positions = (truth[:, :2] + truth[:, 2:]) / 2, (anchors[:, :2] + anchors[:, 2:]) / 2
         size = anchors[:, 2] - anchors[:, 0]
-        away = (places[:, None] - middles[None]).abs().max(dim=2).values
+        away = (positions[:, None] - middles[None]).abs().max(dim=2).values
         match = away < self.center_sampling_radius * size[:, None]
-        sides = rl.cat((places[:, None] - truth[None, :, :2], truth[None, :, 2:] - places[:, None]), dim=2)
+        sides = rl.cat(
+            (positions[:, None] - truth[None, :, :2], truth[None, :, 2:] - positions[:, None]), dim=2
+        )
         match &= sides.min(dim=2).values > 0
         lower, upper = size * 4, size * 8
         lower[: per_level[0]] = 0

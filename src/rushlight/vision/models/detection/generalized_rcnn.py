@@ -8,7 +8,7 @@ from rushlight.jit import is_scripting
 
 
 class GeneralizedRCNN(nn.Module):
-    """A backbone, proposals, heads, and the transform of pictures before and results after."""
+    """A backbone, proposals, heads, and the transform of images before and results after."""
 
     def __init__(self, backbone, rpn, roi_heads, transform):
         super().__init__()
@@ -18,7 +18,7 @@ class GeneralizedRCNN(nn.Module):
         self.roi_heads = roi_heads
 
     def forward(self, images, targets=None):
-        """Losses in training, detections of each picture in evaluation; scripted models give both."""
+        """Losses in training, detections of each image in evaluation; scripted models give both."""
         if self.training:
             self._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]

@@ -1,8 +1,8 @@
-"""Pictures of different sizes in one batch."""
+"""Images of different sizes in one batch."""
 
 
 class ImageList:
-    """A padded batch (N, C, H, W), and the (height, width) of each picture in it."""
+    """A padded batch (N, C, H, W), and the (height, width) of each image in it."""
 
     def __init__(self, tensors, image_sizes):
         self.tensors = tensors

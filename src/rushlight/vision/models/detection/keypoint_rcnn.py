@@ -1,4 +1,4 @@
-"""Keypoint R-CNN (He et al., 2017): Faster R-CNN with a map of places for each key point."""
+"""Keypoint R-CNN (He et al., 2017): Faster R-CNN with a heat map for each key point."""
 
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -60,7 +60,7 @@ class KeypointRCNNHeads(nn.Sequential):
 
 
 class KeypointRCNNPredictor(nn.Module):
-    """A map of places for each key point, at four times the size."""
+    """A heat map for each key point, at four times the size."""
 
     def __init__(self, in_channels, num_keypoints):
         super().__init__()

@@ -12,7 +12,7 @@ from ...ops.misc import Conv2dNormActivation
 from .._api import entry
 from ..resnet import resnet50
 from ._boxes import BoxCoder, Matcher
-from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, box_loss, by_place, init_normal
+from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, box_loss, by_position, init_normal
 from .anchor_utils import AnchorGenerator
 from .backbone_utils import _resnet_fpn_extractor
 from .faster_rcnn import resnet50_pyramid, trainable_resnet50, without_eps
@@ -45,7 +45,7 @@ class RetinaNetHead(nn.Module):
 
 
 class _Tower(nn.Module):
-    """Four convolutions; files of the first version have no normalization and other numbers."""
+    """Four convolutions; files of the first version have no normalization and other indices."""
 
     _version = 2
 
@@ -89,7 +89,7 @@ class RetinaNetClassificationHead(_Tower):
         return sum(losses) / len(targets)
 
     def forward(self, x):
-        return rl.cat([by_place(self.cls_logits(self.conv(f)), self.num_classes) for f in x], dim=1)
+        return rl.cat([by_position(self.cls_logits(self.conv(f)), self.num_classes) for f in x], dim=1)
 
 
 class RetinaNetRegressionHead(_Tower):
@@ -114,7 +114,7 @@ class RetinaNetRegressionHead(_Tower):
         return sum(losses) / max(1, len(targets))
 
     def forward(self, x):
-        return rl.cat([by_place(self.bbox_reg(self.conv(f)), 4) for f in x], dim=1)
+        return rl.cat([by_position(self.bbox_reg(self.conv(f)), 4) for f in x], dim=1)
 
 
 class RetinaNet(OneStageDetector):
@@ -150,8 +150,8 @@ class RetinaNet(OneStageDetector):
             )
         super().__init__(backbone)
         self.anchor_generator = anchor_generator or _default_anchorgen()
-        per_place = self.anchor_generator.num_anchors_per_location()[0]
-        self.head = head or RetinaNetHead(backbone.out_channels, per_place, num_classes)
+        per_position = self.anchor_generator.num_anchors_per_location()[0]
+        self.head = head or RetinaNetHead(backbone.out_channels, per_position, num_classes)
         self.proposal_matcher = proposal_matcher or Matcher(
             fg_iou_thresh, bg_iou_thresh, allow_low_quality_matches=True
         )
@@ -189,7 +189,9 @@ def retinanet_resnet50_fpn_v2(weights=None, num_classes=91, **kwargs):
         resnet50(weights=first), layers, returned_layers=[2, 3, 4], extra_blocks=LastLevelP6P7(2048, 256)
     )
     anchors = _default_anchorgen()
-    per_place = anchors.num_anchors_per_location()[0]
-    head = RetinaNetHead(backbone.out_channels, per_place, num_classes, norm_layer=partial(nn.GroupNorm, 32))
+    per_position = anchors.num_anchors_per_location()[0]
+    head = RetinaNetHead(
+        backbone.out_channels, per_position, num_classes, norm_layer=partial(nn.GroupNorm, 32)
+    )
     head.regression_head._loss_type = "giou"
     return RetinaNet(backbone, num_classes, anchor_generator=anchors, head=head, **kwargs)

@@ -41,7 +41,7 @@ def _grown(boxes, scale):
 
 
 def paste_masks_in_image(masks, boxes, img_shape, padding=1):
-    """Masks (N, 1, m, m) of boxes as masks (N, 1, H, W) of the picture."""
+    """Masks (N, 1, m, m) of boxes as masks (N, 1, H, W) of the image."""
     height, width = img_shape
     size = masks.shape[-1]
     masks = F.pad(masks, (padding,) * 4)
@@ -103,7 +103,7 @@ class RoIHeads(nn.Module):
         return None not in (self.mask_roi_pool, self.mask_head, self.mask_predictor)
 
     def forward(self, features, proposals, image_shapes, targets=None):
-        """(detections of each picture, losses)"""
+        """(detections of each image, losses)"""
         labels = wanted = matched = None
         if self.training:
             proposals, matched, labels, wanted = self._samples(proposals, targets)
@@ -124,7 +124,7 @@ class RoIHeads(nn.Module):
         return result, losses
 
     def assign_targets_to_proposals(self, proposals, gt_boxes, gt_labels):
-        """(truths, labels) of the proposals of each picture: 0 is background, -1 is neither."""
+        """(truths, labels) of the proposals of each image: 0 is background, -1 is neither."""
         indices, labels = [], []
         for boxes, truth, kinds in zip(proposals, gt_boxes, gt_labels):
             if truth.numel() == 0:
@@ -141,7 +141,7 @@ class RoIHeads(nn.Module):
         return indices, labels
 
     def _samples(self, proposals, targets):
-        """Drawn proposals of each picture, with the truths they match, their labels, and how far off they are."""
+        """Drawn proposals of each image, with the truths they match, their labels, and how far off they are."""
         if targets is None:
             raise ValueError("targets should not be None")
         proposals = [rl.cat((p, t["boxes"].to(p.dtype))) for p, t in zip(proposals, targets)]
@@ -160,7 +160,7 @@ class RoIHeads(nn.Module):
         return proposals, indices, labels, self.box_coder.encode(truths, proposals)
 
     def _detections(self, class_logits, box_regression, proposals, image_shapes):
-        """(boxes, scores, labels) of each picture"""
+        """(boxes, scores, labels) of each image"""
         classes = class_logits.shape[-1]
         counts = [len(p) for p in proposals]
         boxes = self.box_coder.decode(box_regression, proposals).split(counts, 0)

@@ -12,7 +12,7 @@ from .anchor_utils import AnchorGenerator as AnchorGenerator
 
 
 class RPNHead(nn.Module):
-    """At every place of a feature map: is each anchor an object, and how far off is it."""
+    """At every position of a feature map: is each anchor an object, and how far off is it."""
 
     _version = 2
 
@@ -39,7 +39,7 @@ class RPNHead(nn.Module):
         return [self.cls_logits(t) for t in seen], [self.bbox_pred(t) for t in seen]
 
 
-def _by_place(layer, width):
+def _by_position(layer, width):
     """(N, A * width, H, W) -> (N, H * W * A, width)"""
     n, _, h, w = layer.shape
     return layer.view(n, -1, width, h, w).permute(0, 3, 4, 1, 2).reshape(n, -1, width)
@@ -74,13 +74,13 @@ class RegionProposalNetwork(nn.Module):
         self.min_size = 1e-3
 
     def forward(self, images, features, targets=None):
-        """(proposals of each picture, losses)"""
+        """(proposals of each image, losses)"""
         features = list(features.values())
         objectness, deltas = self.head(features)
         anchors = self.anchor_generator(images, features)
         per_level = [o[0].numel() for o in objectness]
-        objectness = rl.cat([_by_place(o, 1) for o in objectness], dim=1).flatten(0, -2)
-        deltas = rl.cat([_by_place(d, 4) for d in deltas], dim=1).reshape(-1, 4)
+        objectness = rl.cat([_by_position(o, 1) for o in objectness], dim=1).flatten(0, -2)
+        deltas = rl.cat([_by_position(d, 4) for d in deltas], dim=1).reshape(-1, 4)
         proposals = self.box_coder.decode(deltas.detach(), anchors).view(len(anchors), -1, 4)
         boxes = self._filtered(proposals, objectness.detach(), images.image_sizes, per_level)
         if not self.training:
@@ -115,7 +115,7 @@ class RegionProposalNetwork(nn.Module):
         return found
 
     def assign_targets_to_anchors(self, anchors, targets):
-        """(1 for objects, 0 for background, -1 for neither; boxes of the matched truths) of each picture's anchors."""
+        """(1 for objects, 0 for background, -1 for neither; boxes of the matched truths) of each image's anchors."""
         labels, matched = [], []
         for boxes, target in zip(anchors, targets):
             truth = target["boxes"]

@@ -10,7 +10,7 @@ from ...ops import boxes as box_ops
 from .._api import entry
 from ..vgg import vgg16
 from ._boxes import BoxCoder
-from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, best_candidates, by_place
+from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, best_candidates, by_position
 from ._utils import SSDMatcher, retrieve_out_channels
 from .anchor_utils import DefaultBoxGenerator
 from .backbone_utils import _validate_trainable_layers
@@ -28,7 +28,7 @@ def _xavier_init(module):
 
 
 class SSDScoringHead(nn.Module):
-    """Numbers for each box of each place, by a layer of its own for each map."""
+    """Values for each box of each position, by a layer of its own for each map."""
 
     def __init__(self, module_list, num_columns):
         super().__init__()
@@ -36,7 +36,7 @@ class SSDScoringHead(nn.Module):
         self.num_columns = num_columns
 
     def forward(self, x):
-        return rl.cat([by_place(m(f), self.num_columns) for m, f in zip(self.module_list, x)], dim=1)
+        return rl.cat([by_position(m(f), self.num_columns) for m, f in zip(self.module_list, x)], dim=1)
 
 
 def _convolutions(in_channels, num_anchors, columns):
@@ -98,13 +98,13 @@ class SSD(OneStageDetector):
         self.box_coder = BoxCoder(weights=(10.0, 10.0, 5.0, 5.0))
         if head is None:
             widths = getattr(backbone, "out_channels", None) or retrieve_out_channels(backbone, size)
-            per_place = anchor_generator.num_anchors_per_location()
-            if len(widths) != len(per_place):
+            per_position = anchor_generator.num_anchors_per_location()
+            if len(widths) != len(per_position):
                 raise ValueError(
                     f"The length of the output channels from the backbone ({len(widths)}) do not match the length of the "
-                    f"anchor generator aspect ratios ({len(per_place)})"
+                    f"anchor generator aspect ratios ({len(per_position)})"
                 )
-            head = SSDHead(widths, per_place, num_classes)
+            head = SSDHead(widths, per_position, num_classes)
         self.head = head
         self.proposal_matcher = SSDMatcher(iou_thresh)
         mean, std = image_mean or IMAGENET_MEAN, image_std or IMAGENET_STD
@@ -115,7 +115,7 @@ class SSD(OneStageDetector):
         self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
         self.neg_to_pos_ratio = (1.0 - positive_fraction) / positive_fraction
 
-    def _losses(self, targets, outputs, anchors, places):
+    def _losses(self, targets, outputs, anchors, positions):
         return self.compute_loss(targets, outputs, anchors, self._matches(targets, anchors))
 
     def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
@@ -222,7 +222,7 @@ def _vgg_extractor(backbone, highres, trainable_layers):
 
 
 def warn_size(kwargs):
-    """The size of pictures is that of the network."""
+    """The size of images is that of the network."""
     if "size" in kwargs:
         import warnings
 
@@ -232,7 +232,7 @@ def warn_size(kwargs):
 
 @entry
 def ssd300_vgg16(weights=None, num_classes=91, **kwargs):
-    """SSD on VGG-16, for pictures of 300 x 300."""
+    """SSD on VGG-16, for images of 300 x 300."""
     warn_size(kwargs)
     first = kwargs.pop("weights_backbone", "IMAGENET1K_FEATURES")
     first = None if weights is not None else first
@@ -242,6 +242,6 @@ def ssd300_vgg16(weights=None, num_classes=91, **kwargs):
     scales = [percent / 100 for percent in (7, 15, 33, 51, 69, 87, 105)]
     ratios = [[2], *[[2, 3]] * 3, [2], [2]]
     anchors = DefaultBoxGenerator(ratios, scales=scales, steps=[8, 16, 32, 64, 100, 300])
-    # The features were trained on pictures of 0 to 255.
+    # The features were trained on images of 0 to 255.
     known = {"image_mean": [0.48235, 0.45882, 0.40784], "image_std": [1.0 / 255.0] * 3}
     return SSD(backbone, anchors, (300, 300), num_classes, **{**known, **kwargs})

@@ -125,7 +125,7 @@ def _mobilenet_extractor(backbone, trainable_layers, norm_layer):
 
 @entry
 def ssdlite320_mobilenet_v3_large(weights=None, num_classes=91, **kwargs):
-    """SSDlite on MobileNet v3, for pictures of 320 x 320."""
+    """SSDlite on MobileNet v3, for images of 320 x 320."""
     warn_size(kwargs)
     first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
     first = None if weights is not None else first
@@ -137,9 +137,11 @@ def ssdlite320_mobilenet_v3_large(weights=None, num_classes=91, **kwargs):
     backbone = _mobilenet_extractor(backbone, layers, norm)
     size = (320, 320)
     anchors = DefaultBoxGenerator([[2, 3]] * 6, min_ratio=0.2, max_ratio=0.95)
-    widths, per_place = retrieve_out_channels(backbone, size), anchors.num_anchors_per_location()
-    if len(widths) != len(per_place):
-        raise ValueError(f"The output channels have {len(widths)} values, and the anchors {len(per_place)}")
+    widths, per_position = retrieve_out_channels(backbone, size), anchors.num_anchors_per_location()
+    if len(widths) != len(per_position):
+        raise ValueError(
+            f"The output channels have {len(widths)} values, and the anchors {len(per_position)}"
+        )
     known = {
         "score_thresh": 0.001,
         "nms_thresh": 0.55,
@@ -149,5 +151,5 @@ def ssdlite320_mobilenet_v3_large(weights=None, num_classes=91, **kwargs):
         "image_std": [0.5, 0.5, 0.5],
         **kwargs,
     }
-    head = SSDLiteHead(widths, per_place, num_classes, norm)
+    head = SSDLiteHead(widths, per_position, num_classes, norm)
     return SSD(backbone, anchors, size, num_classes, head=head, **known)

@@ -1,4 +1,4 @@
-"""Pictures and targets at the size that detectors work at, and results back at the size of the pictures."""
+"""Images and targets at the size that detectors work at, and results back at the size of the images."""
 
 import math
 
@@ -11,14 +11,14 @@ from .roi_heads import paste_masks_in_image
 
 
 def resize_boxes(boxes, original_size, new_size):
-    """Boxes of a picture of (height, width) in one of another size."""
+    """Boxes of an image of (height, width) in one of another size."""
     ratio_h, ratio_w = (float(new) / float(old) for new, old in zip(new_size, original_size))
     x1, y1, x2, y2 = boxes.unbind(1)
     return rl.stack((x1 * ratio_w, y1 * ratio_h, x2 * ratio_w, y2 * ratio_h), dim=1)
 
 
 def resize_keypoints(keypoints, original_size, new_size):
-    """Key points (N, K, 3) of a picture of (height, width) in one of another size."""
+    """Key points (N, K, 3) of an image of (height, width) in one of another size."""
     ratio_h, ratio_w = (float(new) / float(old) for new, old in zip(new_size, original_size))
     x, y, visible = keypoints.unbind(-1)
     return rl.stack((x * ratio_w, y * ratio_h, visible), dim=-1)
@@ -90,7 +90,7 @@ class GeneralizedRCNNTransform(nn.Module):
         size = [max(image.shape[d] for image in images) for d in range(3)]
         size[1:] = [int(math.ceil(float(s) / stride) * stride) for s in size[1:]]
         batch = images[0].new_full((len(images), *size), 0)
-        for i, image in enumerate(images):  # by index: gradients reach the pictures through these copies
+        for i, image in enumerate(images):  # by index: gradients reach the images through these copies
             batch[i, :, : image.shape[1], : image.shape[2]].copy_(image)
         return batch
 

@@ -1,11 +1,11 @@
-"""Places in pixels, and flow at a larger size."""
+"""Coordinates in pixels, and flow at a larger size."""
 
 import rushlight as rl
 from rushlight.nn import functional as F
 
 
 def grid_sample(img, absolute_grid, mode="bilinear", align_corners=None):
-    """`grid_sample` at places in pixels."""
+    """`grid_sample` at coordinates in pixels."""
     h, w = img.shape[-2:]
     x, y = absolute_grid.split([1, 1], dim=-1)
     x = 2 * x / (w - 1) - 1
@@ -14,7 +14,7 @@ def grid_sample(img, absolute_grid, mode="bilinear", align_corners=None):
 
 
 def make_coords_grid(batch_size, h, w, device="cpu"):
-    """The places (N, 2, h, w) of pixels, x before y."""
+    """The coordinates (N, 2, h, w) of pixels, x before y."""
     y, x = rl.meshgrid(rl.arange(h, device=device), rl.arange(w, device=device), indexing="ij")
     return rl.stack((x, y)).float()[None].repeat(batch_size, 1, 1, 1)
 

@@ -242,16 +242,16 @@ class CorrBlock(nn.Module):
             self.corr_pyramid.append(level)
 
     def index_pyramid(self, centroids_coords):
-        """The products around places (N, 2, h, w), at all sizes."""
+        """The products around points (N, 2, h, w), at all sizes."""
         steps = rl.linspace(-self.radius, self.radius, 2 * self.radius + 1, device=centroids_coords.device)
         around = rl.stack(rl.meshgrid(steps, steps, indexing="ij"), dim=-1)[None]
         n, _, h, w = centroids_coords.shape
-        places = centroids_coords.permute(0, 2, 3, 1).reshape(n * h * w, 1, 1, 2)
+        coords = centroids_coords.permute(0, 2, 3, 1).reshape(n * h * w, 1, 1, 2)
         found = []
         for level in self.corr_pyramid:
-            seen = grid_sample(level, places + around, align_corners=True, mode="bilinear")
+            seen = grid_sample(level, coords + around, align_corners=True, mode="bilinear")
             found.append(seen.view(n, h, w, -1))
-            places = places / 2
+            coords = coords / 2
         return rl.cat(found, dim=-1).permute(0, 3, 1, 2).contiguous()
 
 
@@ -292,14 +292,14 @@ class RAFT(nn.Module):
         hidden, context = context_out.split([hidden_size, context_out.shape[1] - hidden_size], dim=1)
         hidden, context = rl.tanh(hidden), F.relu(context)
         start = make_coords_grid(n, h // 8, w // 8).to(fmap1.device)
-        places, flows = start, []
+        coords, flows = start, []
         for _ in range(num_flow_updates):
-            places = places.detach()  # no gradient through the places of earlier steps
-            corr = self.corr_block.index_pyramid(centroids_coords=places)
-            hidden, change = self.update_block(hidden, context, corr, places - start)
-            places = places + change
+            coords = coords.detach()  # no gradient through the coords of earlier steps
+            corr = self.corr_block.index_pyramid(centroids_coords=coords)
+            hidden, change = self.update_block(hidden, context, corr, coords - start)
+            coords = coords + change
             up_mask = None if self.mask_predictor is None else self.mask_predictor(hidden)
-            flows.append(upsample_flow(flow=places - start, up_mask=up_mask))
+            flows.append(upsample_flow(flow=coords - start, up_mask=up_mask))
         return flows
 
 

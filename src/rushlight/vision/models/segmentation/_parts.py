@@ -11,7 +11,7 @@ from ..resnet import resnet50, resnet101
 
 
 class SimpleSegmentationModel(nn.Module):
-    """A backbone and its heads; the result has the size of the picture."""
+    """A backbone and its heads; the result has the size of the image."""
 
     def __init__(self, backbone, classifier, aux_classifier=None):
         super().__init__()

@@ -29,7 +29,7 @@ class ASPPConv(nn.Sequential):
 
 
 class ASPPPooling(nn.Sequential):
-    """The mean of all of the picture, at every place."""
+    """The mean of the whole image, at every pixel."""
 
     def __init__(self, in_channels, out_channels):
         super().__init__(nn.AdaptiveAvgPool2d(1), *_unit(in_channels, out_channels))

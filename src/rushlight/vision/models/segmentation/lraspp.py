@@ -27,7 +27,7 @@ class LRASPP(nn.Module):
 
 
 class LRASPPHead(nn.Module):
-    """High features, weighted by the whole picture and enlarged, beside low ones."""
+    """High features, weighted by the whole image and enlarged, beside low ones."""
 
     def __init__(self, low_channels, high_channels, num_classes, inter_channels):
         super().__init__()

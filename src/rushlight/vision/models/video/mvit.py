@@ -38,7 +38,7 @@ def _pooled_size(thw, layer):
 
 
 class Pool(nn.Module):
-    """Pools the places of (N, heads, 1 + places, C); the class token, the first, stays as it is."""
+    """Pools the positions of (N, heads, 1 + positions, C); the class token, the first, stays as it is."""
 
     def __init__(self, pool, norm):
         super().__init__()
@@ -56,7 +56,7 @@ class Pool(nn.Module):
 
 
 def _distances(q, k):
-    """(q, k) rows of a table of relative positions, for axes of q and k places that cover the same length."""
+    """(q, k) rows of a table of relative positions, for axes of q and k positions that cover the same length."""
     rows = rl.arange(q)[:, None] * max(k / q, 1.0)
     columns = (rl.arange(k)[None, :] + (1.0 - k)) * max(q / k, 1.0)
     return (rows - columns).long()
@@ -143,7 +143,7 @@ class MultiscaleAttention(nn.Module):
                 setattr(self, f"rel_pos_{axis}", nn.init.trunc_normal_(table, std=0.02))
 
     def forward(self, x, thw):
-        """(N, 1 + places, C) of a size -> (the same for the pooled queries, their size)"""
+        """(N, 1 + positions, C) of a size -> (the same for the pooled queries, their size)"""
         n, length, _ = x.shape
         qkv = self.qkv(x).reshape(n, length, 3, self.num_heads, self.head_dim).transpose(1, 3)
         q, k, v = qkv.unbind(dim=2)
@@ -214,7 +214,7 @@ class MultiscaleBlock(nn.Module):
 
 
 class PositionalEncoding(nn.Module):
-    """A class token before the places, and learned positions unless distances are learned."""
+    """A class token before the positions, and learned positions unless distances are learned."""
 
     def __init__(self, embed_size, spatial_size, temporal_size, rel_pos_embed):
         super().__init__()
@@ -231,12 +231,12 @@ class PositionalEncoding(nn.Module):
         x = rl.cat((token, x), dim=1)
         if self.spatial_pos is None:
             return x
-        places = (self.temporal_pos[:, None] + self.spatial_pos[None]).flatten(0, 1)
-        return x + rl.cat((self.class_pos.unsqueeze(0), places), dim=0).unsqueeze(0)
+        positions = (self.temporal_pos[:, None] + self.spatial_pos[None]).flatten(0, 1)
+        return x + rl.cat((self.class_pos.unsqueeze(0), positions), dim=0).unsqueeze(0)
 
 
 def _as_video(x):
-    """A picture is a video of one."""
+    """An image is a video of one."""
     return x.unsqueeze(2) if x.dim() == 4 else x
 
 
@@ -244,7 +244,7 @@ fx.wrap("_as_video")
 
 
 class MViT(nn.Module):
-    """Blocks over ever fewer places of ever more channels."""
+    """Blocks over ever fewer positions of ever more channels."""
 
     def __init__(
         self,

@@ -20,14 +20,14 @@ def _get_window_and_shift_size(shift_size, size_dhw, window_size):
 
 
 def _by_window(x, window):
-    """(N, T, H, W, C) -> (N * windows, places of a window, C)"""
+    """(N, T, H, W, C) -> (N * windows, positions of a window, C)"""
     n, t, h, w, c = x.shape
     x = x.view(n, t // window[0], window[0], h // window[1], window[1], w // window[2], window[2], c)
     return x.permute(0, 1, 3, 5, 2, 4, 6, 7).reshape(-1, window[0] * window[1] * window[2], c)
 
 
 def _region_mask(x, size, window, shift):
-    """What must not attend to what after a cyclic shift: (windows, 1, places, places) of 0 and -100."""
+    """What must not attend to what after a cyclic shift: (windows, 1, positions, positions) of 0 and -100."""
     regions = x.new_zeros(size)
     cuts = [((0, -w), (-w, -s), (-s, None)) if s else ((0, None),) for w, s in zip(window, shift)]
     count = 0
@@ -63,16 +63,16 @@ def shifted_window_attention_3d(
     if sum(shift) > 0:
         x = rl.roll(x, shifts=tuple(-s for s in shift), dims=(1, 2, 3))
     x = _by_window(x, window)
-    count, places = x.shape[:2]
-    qkv = F.linear(x, qkv_weight, qkv_bias).reshape(count, places, 3, num_heads, c // num_heads)
+    count, positions = x.shape[:2]
+    qkv = F.linear(x, qkv_weight, qkv_bias).reshape(count, positions, 3, num_heads, c // num_heads)
     q, k, v = qkv.permute(2, 0, 3, 1, 4)
     scores = (q * (c // num_heads) ** -0.5).matmul(k.transpose(-2, -1)) + relative_position_bias
     if sum(shift) > 0:
         mask = _region_mask(x, size, window, shift)
-        scores = scores.view(n, count // n, num_heads, places, places) + mask
-        scores = scores.view(-1, num_heads, places, places)
+        scores = scores.view(n, count // n, num_heads, positions, positions) + mask
+        scores = scores.view(-1, num_heads, positions, positions)
     scores = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
-    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(count, places, c), proj_weight, proj_bias)
+    x = F.linear(scores.matmul(v).transpose(1, 2).reshape(count, positions, c), proj_weight, proj_bias)
     x = F.dropout(x, p=dropout, training=training)
     grid = [s // win for s, win in zip(size, window)]
     x = x.view(n, *grid, *window, c).permute(0, 1, 4, 2, 5, 3, 6, 7).reshape(n, *size, c)
@@ -81,9 +81,9 @@ def shifted_window_attention_3d(
     return x[:, :t, :h, :w].contiguous()
 
 
-def _bias_of(table, index, places, heads):
-    """(1, heads, places, places); a window that was cut has the first places of a whole one."""
-    bias = table[index[:places, :places].flatten()].view(places, places, heads)
+def _bias_of(table, index, positions, heads):
+    """(1, heads, positions, positions); a window that was cut has the first positions of a whole one."""
+    bias = table[index[:positions, :positions].flatten()].view(positions, positions, heads)
     return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
 
@@ -128,7 +128,7 @@ class PatchEmbed3d(nn.Module):
 
 
 class SwinTransformer3d(nn.Module):
-    """Stages of blocks over windows of a video, with patches of pictures merged between them."""
+    """Stages of blocks over windows of a video, with patches of images merged between them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sizes and places."""
+"""Sizes and positions."""
 
 import rushlight as rl
 from rushlight.vision import tv_tensors
@@ -210,8 +210,8 @@ class RandomZoomOut(_Filled, _RandomApplyTransform):
         h, w = query_size(flat_inputs)
         r = self.side_range[0] + rl.rand(1) * (self.side_range[1] - self.side_range[0])
         width, height = int(w * r), int(h * r)
-        place = rl.rand(2)
-        left, top = int((width - w) * place[0]), int((height - h) * place[1])
+        offset = rl.rand(2)
+        left, top = int((width - w) * offset[0]), int((height - h) * offset[1])
         return {"padding": [left, top, width - (left + w), height - (top + h)]}
 
     def transform(self, inpt, params):
@@ -219,7 +219,7 @@ class RandomZoomOut(_Filled, _RandomApplyTransform):
 
 
 class RandomRotation(_Filled):
-    """Turned by a drawn angle in degrees."""
+    """Rotated by a drawn angle in degrees."""
 
     _v1_transform_cls = one.RandomRotation
 
@@ -248,7 +248,7 @@ class RandomRotation(_Filled):
 
 
 class RandomAffine(_Filled):
-    """Turned, moved, scaled and sheared by drawn amounts."""
+    """Rotated, moved, scaled and sheared by drawn amounts."""
 
     _v1_transform_cls = one.RandomAffine
 
@@ -279,7 +279,7 @@ class RandomAffine(_Filled):
 
 
 class RandomCrop(_Filled):
-    """A rectangle at a drawn place, of the image padded before."""
+    """A rectangle at a drawn position, of the image padded before."""
 
     _v1_transform_cls = one.RandomCrop
 
@@ -334,8 +334,8 @@ class RandomCrop(_Filled):
             options = {"fill": self._fill_of(inpt), "padding_mode": self.padding_mode}
             inpt = self._call_kernel(F.pad, inpt, padding=params["padding"], **options)
         if params["needs_crop"]:
-            place = {name: params[name] for name in ("top", "left", "height", "width")}
-            inpt = self._call_kernel(F.crop, inpt, **place)
+            region = {name: params[name] for name in ("top", "left", "height", "width")}
+            inpt = self._call_kernel(F.crop, inpt, **region)
         return inpt
 
 
@@ -452,8 +452,8 @@ class RandomIoUCrop(Transform):
     def transform(self, inpt, params):
         if not params:
             return inpt
-        place = {name: params[name] for name in ("top", "left", "height", "width")}
-        out = self._call_kernel(F.crop, inpt, **place)
+        region = {name: params[name] for name in ("top", "left", "height", "width")}
+        out = self._call_kernel(F.crop, inpt, **region)
         if isinstance(out, tv_tensors.BoundingBoxes):  # boxes whose centre was cut off are marked by zeros
             plain = out.as_subclass(rl.Tensor)
             plain[~params["is_within_crop_area"]] = 0

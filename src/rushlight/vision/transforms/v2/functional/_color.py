@@ -158,20 +158,20 @@ def adjust_sharpness_image(image, sharpness_factor):
 
 @functional
 def adjust_hue(inpt, hue_factor):
-    """Colours turned by a part of the circle, in [-0.5, 0.5]."""
+    """Hues shifted by a part of the circle, in [-0.5, 0.5]."""
 
 
 @image_kernel(adjust_hue)
 def adjust_hue_image(image, hue_factor):
-    """An image with its colours turned."""
+    """An image with its hues shifted."""
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     _one_or_three(image)
     if image.shape[-3] == 1 or image.numel() == 0:
         return image
     h, s, v = _hsv(to_dtype_image(image, rl.float32, scale=True)).unbind(dim=-3)
-    turned = _rgb(rl.stack(((h + hue_factor).remainder(1.0), s, v), dim=-3))
-    return to_dtype_image(turned, image.dtype, scale=True)
+    shifted = _rgb(rl.stack(((h + hue_factor).remainder(1.0), s, v), dim=-3))
+    return to_dtype_image(shifted, image.dtype, scale=True)
 
 
 @functional

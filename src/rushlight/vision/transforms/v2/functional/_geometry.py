@@ -16,7 +16,7 @@ from ._points import (
     _parallelogram_to_bounding_boxes,
     center_anchor,
     parse_center_size,
-    perspective_numbers,
+    perspective_coefficients,
 )
 from ._utils import _KERNEL_REGISTRY, PIL_IMAGE, functional, image_kernel, kernel_for
 from ._warp import (
@@ -162,14 +162,14 @@ def resize_mask(mask, size, interpolation=InterpolationMode.BILINEAR, max_size=N
 def affine(
     inpt, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
 ):
-    """Turned, moved, scaled and sheared; the middle stays where it is."""
+    """Rotated, moved, scaled and sheared; the middle stays where it is."""
 
 
 @image_kernel(affine)
 def affine_image(
     image, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
 ):
-    """An image turned, moved, scaled and sheared."""
+    """An image rotated, moved, scaled and sheared."""
     mode = check_mode(interpolation)
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, mode, center)
     return affine_sample(image, angle, translate, scale, shear, mode, center, fill)
@@ -188,25 +188,25 @@ def _affine_image_pil(
 
 @kernel_for(affine, Mask)
 def affine_mask(mask, angle, translate, scale, shear, fill=None, center=None):
-    """Masks turned, moved, scaled and sheared, by their nearest pixels."""
+    """Masks rotated, moved, scaled and sheared, by their nearest pixels."""
     return as_image(affine_image)(mask, angle, translate, scale, shear, _NEAREST, fill, center)
 
 
 @functional
 def rotate(inpt, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
-    """Turned by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
+    """Rotated by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
 
 
 @image_kernel(rotate)
 def rotate_image(image, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
-    """An image turned counter-clockwise."""
+    """An image rotated counter-clockwise."""
     angle = angle % 360
     if center is None and angle % 90 == 0:  # pixels are moved, not computed
-        turns = int(angle // 90)
-        if turns == 0:
+        quarters = int(angle // 90)
+        if quarters == 0:
             return image.clone()
-        if turns == 2 or expand or image.shape[-1] == image.shape[-2]:
-            return image.rot90(turns, (-2, -1))
+        if quarters == 2 or expand or image.shape[-1] == image.shape[-2]:
+            return image.rot90(quarters, (-2, -1))
     mode = check_mode(interpolation)
     return affine_sample(image, -angle, [0.0, 0.0], 1.0, [0.0, 0.0], mode, center, fill, expand)
 
@@ -221,7 +221,7 @@ def _rotate_image_pil(
 
 @kernel_for(rotate, Mask)
 def rotate_mask(mask, angle, expand=False, center=None, fill=None):
-    """Masks turned counter-clockwise, by their nearest pixels."""
+    """Masks rotated counter-clockwise, by their nearest pixels."""
     return as_image(rotate_image)(mask, angle, _NEAREST, expand, center, fill)
 
 
@@ -256,7 +256,7 @@ def crop(inpt, top, left, height, width):
 
 
 def _outside(start, stop, length):
-    """How many places of start:stop lie before 0, and from length on."""
+    """How many indices of start:stop lie before 0, and from length on."""
     return max(min(stop, 0) - start, 0), max(stop - max(length, start), 0)
 
 
@@ -378,8 +378,8 @@ def perspective_image(
     coefficients=None,
 ):
     """An image seen from elsewhere."""
-    numbers = perspective_numbers(startpoints, endpoints, coefficients)
-    return perspective_sample(image, numbers, check_mode(interpolation), fill)
+    values = perspective_coefficients(startpoints, endpoints, coefficients)
+    return perspective_sample(image, values, check_mode(interpolation), fill)
 
 
 @kernel_for(perspective, PIL_IMAGE)
@@ -391,9 +391,9 @@ def _perspective_image_pil(
     fill=None,
     coefficients=None,
 ):
-    numbers = perspective_numbers(startpoints, endpoints, coefficients)
+    values = perspective_coefficients(startpoints, endpoints, coefficients)
     mode = pil_modes_mapping[check_mode(interpolation)]
-    return _FP.perspective(image, numbers, interpolation=mode, fill=fill)
+    return _FP.perspective(image, values, interpolation=mode, fill=fill)
 
 
 @kernel_for(perspective, Mask)
@@ -404,7 +404,7 @@ def perspective_mask(mask, startpoints, endpoints, fill=None, coefficients=None)
 
 @functional
 def elastic(inpt, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
-    """Each pixel from its place moved by a displacement (1, h, w, 2) of [-1, 1]."""
+    """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
 
 
 elastic_transform = elastic
@@ -449,8 +449,8 @@ def _corners(crop_one, center_one, image, size, have):
     if w > have[1] or h > have[0]:
         raise ValueError(f"Requested crop size {size} is bigger than input size {tuple(have)}")
     bottom, right = have[0] - h, have[1] - w
-    places = [(0, 0), (0, right), (bottom, 0), (bottom, right)]
-    return (*(crop_one(image, top, left, h, w) for top, left in places), center_one(image, [h, w]))
+    corners = [(0, 0), (0, right), (bottom, 0), (bottom, right)]
+    return (*(crop_one(image, top, left, h, w) for top, left in corners), center_one(image, [h, w]))
 
 
 def five_crop_image(image, size):

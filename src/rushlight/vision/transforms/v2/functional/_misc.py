@@ -200,7 +200,7 @@ def _good_boxes(boxes, format, canvas_size, min_size=1.0, min_area=1.0):
     n = _convert_bounding_box_format(boxes, format, common)
     if rotated:
         w = ((n[..., 0] - n[..., 2]).pow(2) + (n[..., 1] - n[..., 3]).pow(2)).sqrt()
-        # torchvision's numbers: the second side is measured from these four coordinates
+        # torchvision's values: the second side is measured from these four coordinates
         h = ((n[..., 3] - n[..., 5]).pow(2) + (n[..., 4] - n[..., 6]).pow(2)).sqrt()
     else:
         w, h = n[..., 2] - n[..., 0], n[..., 3] - n[..., 1]

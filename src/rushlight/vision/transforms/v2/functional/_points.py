@@ -220,10 +220,10 @@ def _affine_move(canvas_size, angle, translate, scale, shear, center, expand):
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, center=center)
     height, width = canvas_size
     center = [width * 0.5, height * 0.5] if center is None else center
-    numbers = _get_inverse_affine_matrix(center, angle, translate, scale, shear, inverted=False)
+    coefficients = _get_inverse_affine_matrix(center, angle, translate, scale, shear, inverted=False)
 
     def applied(points):
-        matrix = rl.tensor(numbers, dtype=points.dtype, device=points.device).reshape(2, 3)
+        matrix = rl.tensor(coefficients, dtype=points.dtype, device=points.device).reshape(2, 3)
         ones = points.new_ones(points.shape[0], 1)
         return rl.cat([points, ones], -1) @ matrix.T
 
@@ -248,7 +248,7 @@ def _affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, ce
 
 
 def affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, center=None):
-    """(points, canvas_size), turned, moved, scaled and sheared."""
+    """(points, canvas_size), rotated, moved, scaled and sheared."""
     return _affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, center)
 
 
@@ -262,7 +262,7 @@ def _affine_boxes(boxes, format, canvas_size, angle, translate, scale, shear, ce
 def affine_bounding_boxes(
     bounding_boxes, format, canvas_size, angle, translate, scale, shear, center=None, clamping_mode="soft"
 ):
-    """Boxes turned, moved, scaled and sheared."""
+    """Boxes rotated, moved, scaled and sheared."""
     return _affine_boxes(
         bounding_boxes, format, canvas_size, angle, translate, scale, shear, center, clamping_mode
     )[0]
@@ -272,21 +272,21 @@ _STILL = ([0.0, 0.0], 1.0, [0.0, 0.0])
 
 
 def rotate_keypoints(keypoints, canvas_size, angle, expand=False, center=None):
-    """(points, canvas_size), turned counter-clockwise."""
+    """(points, canvas_size), rotated counter-clockwise."""
     return _affine_keypoints(keypoints, canvas_size, -angle, *_STILL, center, expand)
 
 
 def rotate_bounding_boxes(
     bounding_boxes, format, canvas_size, angle, expand=False, center=None, clamping_mode="soft"
 ):
-    """(boxes, canvas_size), turned counter-clockwise."""
+    """(boxes, canvas_size), rotated counter-clockwise."""
     return _affine_boxes(bounding_boxes, format, canvas_size, -angle, *_STILL, center, clamping_mode, expand)
 
 
 # ---- perspective
 
 
-def perspective_numbers(startpoints, endpoints, coefficients):
+def perspective_coefficients(startpoints, endpoints, coefficients):
     """The eight coefficients, as given or of four points each."""
     if coefficients is not None:
         if startpoints is not None and endpoints is not None:
@@ -309,7 +309,7 @@ def _perspective_move(coefficients, what):
             f"Provided perspective_coeffs {coefficients} can not be inverted to transform {what}. "
             f"Denominator is zero, denom={determinant}"
         )
-    # coefficients take places of the result to places of the image: points go the other way
+    # coefficients map pixels of the result to positions in the image: points are mapped inversely
     rows = [
         [e - f * h, c * h - b, b * f - c * e],
         [f * g - d, a - c * g, c * d - a * f],
@@ -329,7 +329,7 @@ def perspective_keypoints(keypoints, canvas_size, startpoints, endpoints, coeffi
     """Points seen from elsewhere."""
     if keypoints.numel() == 0:
         return keypoints
-    move = _perspective_move(perspective_numbers(startpoints, endpoints, coefficients), "keypoints")
+    move = _perspective_move(perspective_coefficients(startpoints, endpoints, coefficients), "keypoints")
     return move(keypoints.reshape(-1, 2)).to(keypoints.dtype).reshape(keypoints.shape)
 
 
@@ -339,7 +339,7 @@ def perspective_bounding_boxes(
     """Boxes seen from elsewhere."""
     if bounding_boxes.numel() == 0:
         return bounding_boxes
-    move = _perspective_move(perspective_numbers(startpoints, endpoints, coefficients), "bounding boxes")
+    move = _perspective_move(perspective_coefficients(startpoints, endpoints, coefficients), "bounding boxes")
     return _through_corners(bounding_boxes, format, canvas_size, clamping_mode, move)
 
 
@@ -357,11 +357,11 @@ def _check_displacement(displacement, canvas_size):
 def _elastic_move(points, canvas_size, displacement, round_up):
     """Points moved against the displacement of their pixel, which is nearly the inverse of what the image does."""
     dtype = points.dtype if points.is_floating_point() else rl.float32
-    places = identity_grid(canvas_size, points.device, dtype) - displacement.to(points.device, dtype)
+    positions = identity_grid(canvas_size, points.device, dtype) - displacement.to(points.device, dtype)
     index = (points.ceil() if round_up and points.is_floating_point() else points).long()
     x, y = index[:, 0].clamp(0, canvas_size[1] - 1), index[:, 1].clamp(0, canvas_size[0] - 1)
     size = rl.tensor(list(canvas_size)[::-1], device=points.device, dtype=dtype)
-    return (places[0, y, x] + 1) * (0.5 * size) - 0.5
+    return (positions[0, y, x] + 1) * (0.5 * size) - 0.5
 
 
 def elastic_keypoints(keypoints, canvas_size, displacement):

@@ -6,7 +6,7 @@ import rushlight as rl
 
 
 def _turned(boxes):
-    """(first two numbers, width, height, cos, sin) of boxes (..., 5)."""
+    """(first two values, width, height, cos, sin) of boxes (..., 5)."""
     angle = boxes[..., 4] * math.pi / 180.0
     return boxes[..., 0], boxes[..., 1], boxes[..., 2], boxes[..., 3], angle.cos(), angle.sin()
 
@@ -23,16 +23,16 @@ def cxcywhr_to_xywhr(boxes, inplace=False):
     """The first corner instead of the centre."""
     cx, cy, w, h, cos, sin = _turned(boxes)
     w, h = _absolute_half(w), _absolute_half(h)
-    place = rl.stack([cx - w * cos - h * sin, cy + w * sin - h * cos], -1)
-    return _write(boxes, rl.cat([place, boxes[..., 2:]], -1), inplace)
+    corner = rl.stack([cx - w * cos - h * sin, cy + w * sin - h * cos], -1)
+    return _write(boxes, rl.cat([corner, boxes[..., 2:]], -1), inplace)
 
 
 def xywhr_to_cxcywhr(boxes, inplace=False):
     """The centre instead of the first corner."""
     x, y, w, h, cos, sin = _turned(boxes)
     w, h = _absolute_half(w), _absolute_half(h)
-    place = rl.stack([x + w * cos + h * sin, y - w * sin + h * cos], -1)
-    return _write(boxes, rl.cat([place, boxes[..., 2:]], -1), inplace)
+    corner = rl.stack([x + w * cos + h * sin, y - w * sin + h * cos], -1)
+    return _write(boxes, rl.cat([corner, boxes[..., 2:]], -1), inplace)
 
 
 def xywhr_to_corners(boxes, inplace=False):
@@ -130,7 +130,7 @@ def _clamp_left(corners, bounds, height, width, hard):
     """Boxes (leftmost corner first) cut at the left edge of the image."""
     slope, intercept = _edges(corners)
     x1, y1, x2, y2, x3, y3, x4, y4 = corners.unbind(-1)
-    turned = _meeting(slope, _cut_intercepts(slope, intercept, _edges(bounds)[1], height, width, hard))
+    rotated = _meeting(slope, _cut_intercepts(slope, intercept, _edges(bounds)[1], height, width, hard))
     upright = corners.clone()
     upright[..., 0].clamp_(0)
     upright[..., 6].clamp_(0)
@@ -138,7 +138,7 @@ def _clamp_left(corners, bounds, height, width, hard):
     outside = (x1 <= 0) & (x2 <= 0) & (x3 <= 0) & (x4 <= 0)
     gone = outside | y1.isclose(y4) | y2.isclose(y3) | (level & x1.isclose(x2))
     cases = [
-        ((x1 < 0) & ~turned.isnan().any(-1), turned),
+        ((x1 < 0) & ~rotated.isnan().any(-1), rotated),
         (level, upright),
         (gone, rl.zeros_like(corners)),
     ]
@@ -153,7 +153,7 @@ def _quarter_turn(corners, width):
 
 
 def clamp_rotated(corners, canvas_size, hard):
-    """Rotated boxes (N, 8) cut to their image: at its left edge, four times, with a quarter turn between."""
+    """Rotated boxes (N, 8) cut to their image: at its left edge, four times, with a rotation by 90 degrees between."""
     height, width = canvas_size
     bounds = corners.clone()
     for _ in range(4):

@@ -85,7 +85,7 @@ def check_warp(image, interpolation, fill):
 
 
 def sample(image, grid, interpolation, fill):
-    """An image at the places of a grid (1, h, w, 2) of [-1, 1]; `fill` outside."""
+    """An image sampled at the positions of a grid (1, h, w, 2) of [-1, 1]; `fill` outside."""
     lead, channels, dtype = image.shape[:-3], image.shape[-3], image.dtype
     size = tuple(grid.shape[1:3])
     if image.numel() == 0:
@@ -113,7 +113,7 @@ def _float_dtype(image):
 
 
 def affine_sample(image, angle, translate, scale, shear, interpolation, center, fill, expand=False):
-    """An image turned, moved, scaled and sheared; `expand` makes room for all of it."""
+    """An image rotated, moved, scaled and sheared; `expand` makes room for all of it."""
     height, width = image.shape[-2:]
     middle = [0.0, 0.0]
     if center is not None:  # from the middle of the image

@@ -1,4 +1,4 @@
-"""Small pictures of all kinds, and results as arrays."""
+"""Small images of all kinds, and results as arrays."""
 
 import numpy as np
 from PIL import Image
@@ -12,8 +12,8 @@ def pixels():
     return np.asarray(small.resize((41, 33), Image.Resampling.BICUBIC))
 
 
-def pictures():
-    """{name: picture}: modes of Pillow by their names, tensors in lower case."""
+def images():
+    """{name: image}: modes of Pillow by their names, tensors in lower case."""
     base = pixels()
     rgb = Image.fromarray(base)
     planes = np.ascontiguousarray(base.transpose(2, 0, 1))
@@ -27,7 +27,7 @@ def pictures():
 
 
 def array(value):
-    """Pictures and tensors of any library as arrays, in lists where there are several."""
+    """Images and tensors of any library as arrays, in lists where there are several."""
     if isinstance(value, (list, tuple)):
         return [array(v) for v in value]
     return np.asarray(value) if isinstance(value, Image.Image) else np.asarray(value.detach())
