@@ -214,3 +214,50 @@ def test_pillow_is_loaded_late():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "False\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda img: F.affine(img, "x", [0, 0], 1.0, 0), TypeError, "Argument angle should be int or float"),
+        (lambda img: F.affine(img, 1, [0], 1.0, 0), ValueError, "translate should be a sequence of length 2"),
+        (lambda img: F.affine(img, 1, [0, 0], 0.0, 0), ValueError, "Argument scale should be positive"),
+        (
+            lambda img: F.affine(img, 1, [0, 0], 1.0, [1, 2, 3]),
+            ValueError,
+            "a sequence containing two values",
+        ),
+        (lambda img: F.rotate(img, 1, center=3), TypeError, "Argument center should be a sequence"),
+        (lambda img: F.pad(img, [1, 2, 3]), ValueError, "not a 3 element tuple"),
+        (
+            lambda img: F.pad(img, 1, padding_mode="x"),
+            ValueError,
+            "either constant, edge, reflect or symmetric",
+        ),
+        (lambda img: F.center_crop(img, (1, 2, 3)), ValueError, "only two dimensions"),
+        (lambda img: T.RandomCrop((99, 2))(img), ValueError, r"Required crop size \(99, 2\) is larger"),
+        (
+            lambda img: T.ColorJitter(hue=1),
+            ValueError,
+            r"should be between \(-0.5, 0.5\), but got \[-1.0, 1.0\]",
+        ),
+        (lambda img: T.ColorJitter(contrast=-1), ValueError, "If contrast is a single number"),
+        (lambda img: T.RandomErasing(value="x"), ValueError, "it should be 'random'"),
+        (lambda img: T.RandomErasing(scale=(0.1, 2)), ValueError, "Scale should be between 0 and 1"),
+        (lambda img: T.ElasticTransform(fill="x"), TypeError, "fill should be int or float or a list"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["bytes", "RGB"])
+def test_arguments_are_checked(kind, call, error, message):
+    with pytest.raises(error, match=message):
+        call(IMAGES[kind])
+
+
+def test_grids_of_images_of_all_shapes():
+    from rushlight.vision import utils
+
+    grey = rl.rand(5, 4)
+    for same in (grey, grey[None], grey[None, None], [grey[None]]):
+        assert rl.equal(utils.make_grid(same), grey.expand(3, 5, 4))
+    assert utils.make_grid(rl.rand(2, 5, 4)).shape == (2, 5, 4)
+    assert utils.make_grid(rl.rand(3, 0, 4)).shape == (3, 0, 4)

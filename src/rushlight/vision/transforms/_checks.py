@@ -76,8 +76,8 @@ def factor_ends(value, name, center, clip_first_on_zero, message):
     if isinstance(value, numbers.Number):
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be non negative.")
-        low = center - float(value)
-        return [max(low, 0.0) if clip_first_on_zero else low, center + float(value)]
+        low = max(center - value, 0.0) if clip_first_on_zero else center - value
+        return [low, center + value]
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeError(message)
     return [float(end) for end in value]

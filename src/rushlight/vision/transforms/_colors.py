@@ -21,7 +21,7 @@ class ColorJitter(rl.nn.Module):
     def _check_input(self, value, name, center=1, bound=(0, float("inf")), clip_first_on_zero=True):
         """The range (low, high) of a factor, or None where it changes nothing."""
         wanted = f"{name} should be a single number or a list/tuple with length 2."
-        low, high = factor_ends(value, name, center, clip_first_on_zero, wanted)
+        low, high = map(float, factor_ends(value, name, center, clip_first_on_zero, wanted))
         if not bound[0] <= low <= high <= bound[1]:
             raise ValueError(f"{name} values should be between {bound}, but got {[low, high]}.")
         return None if low == high == center else (low, high)

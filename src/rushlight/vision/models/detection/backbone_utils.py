@@ -8,6 +8,15 @@ from .. import mobilenet, resnet
 from .._utils import IntermediateLayerGetter
 
 
+def check_backbone(backbone):
+    """Refuses a network of which detectors cannot tell how wide its maps are."""
+    if not hasattr(backbone, "out_channels"):
+        raise ValueError(
+            "backbone should contain an attribute out_channels specifying the number of output channels (assumed to be the "
+            "same for all the levels)"
+        )
+
+
 class BackboneWithFPN(nn.Module):
     """Layers of a network, and a pyramid on what they give."""
 

@@ -10,7 +10,12 @@ from .._api import entry
 from ..mobilenetv3 import mobilenet_v3_large
 from ..resnet import resnet50
 from .anchor_utils import AnchorGenerator
-from .backbone_utils import _mobilenet_extractor, _resnet_fpn_extractor, _validate_trainable_layers
+from .backbone_utils import (
+    _mobilenet_extractor,
+    _resnet_fpn_extractor,
+    _validate_trainable_layers,
+    check_backbone,
+)
 from .generalized_rcnn import GeneralizedRCNN
 from .roi_heads import RoIHeads
 from .rpn import RegionProposalNetwork, RPNHead
@@ -62,11 +67,7 @@ class FasterRCNN(GeneralizedRCNN):
         bbox_reg_weights=None,
         **kwargs,
     ):
-        if not hasattr(backbone, "out_channels"):
-            raise ValueError(
-                "backbone should contain an attribute out_channels specifying the number of output channels (assumed to be the "
-                "same for all the levels)"
-            )
+        check_backbone(backbone)
         if num_classes is not None and box_predictor is not None:
             raise ValueError("num_classes should be None when box_predictor is specified")
         if num_classes is None and box_predictor is None:

@@ -13,6 +13,7 @@ from .._api import entry
 from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, by_position, init_normal
 from ._utils import BoxLinearCoder
 from .anchor_utils import AnchorGenerator
+from .backbone_utils import check_backbone
 from .faster_rcnn import resnet50_pyramid
 from .transform import GeneralizedRCNNTransform
 
@@ -136,11 +137,7 @@ class FCOS(OneStageDetector):
         topk_candidates=1000,
         **kwargs,
     ):
-        if not hasattr(backbone, "out_channels"):
-            raise ValueError(
-                "backbone should contain an attribute out_channels specifying the number of output channels (assumed to be the "
-                "same for all the levels)"
-            )
+        check_backbone(backbone)
         if not isinstance(anchor_generator, (AnchorGenerator, type(None))):
             raise TypeError(
                 f"anchor_generator should be of type AnchorGenerator or None, instead got {type(anchor_generator)}"

@@ -14,7 +14,7 @@ from ..resnet import resnet50
 from ._boxes import BoxCoder, Matcher
 from ._one_stage import IMAGENET_MEAN, IMAGENET_STD, OneStageDetector, box_loss, by_position, init_normal
 from .anchor_utils import AnchorGenerator
-from .backbone_utils import _resnet_fpn_extractor
+from .backbone_utils import _resnet_fpn_extractor, check_backbone
 from .faster_rcnn import resnet50_pyramid, trainable_resnet50, without_eps
 from .transform import GeneralizedRCNNTransform
 
@@ -139,11 +139,7 @@ class RetinaNet(OneStageDetector):
         topk_candidates=1000,
         **kwargs,
     ):
-        if not hasattr(backbone, "out_channels"):
-            raise ValueError(
-                "backbone should contain an attribute out_channels specifying the number of output channels (assumed to be the "
-                "same for all the levels)"
-            )
+        check_backbone(backbone)
         if not isinstance(anchor_generator, (AnchorGenerator, type(None))):
             raise TypeError(
                 f"anchor_generator should be of type AnchorGenerator or None instead of {type(anchor_generator)}"

@@ -73,7 +73,7 @@ class ColorJitter(Transform):
             raise ValueError(
                 f"{name} values should be between {bound} and increasing, but got {[low, high]}."
             )
-        return None if low == high == center else (low, high)
+        return None if low == high == center else (float(low), float(high))
 
     def make_params(self, flat_inputs):
         params = {"fn_idx": rl.randperm(4)}
