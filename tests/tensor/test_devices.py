@@ -73,3 +73,8 @@ def test_what_several_devices_may_meet_in():
     assert (META * rl.tensor(2.0)).device.type == (rl.tensor(2.0) * META).device.type == "meta"
     assert META.copy_(CPU) is META and CPU.view_as(META).device.type == "cpu"
     assert CPU.is_same_size(META) and CPU.to(META).device.type == META.type_as(META).device.type == "meta"
+
+
+def test_writes_into_what_has_no_memory_write_nothing():
+    assert META.clone().put_(rl.tensor([0]), CPU[0, :1]).device.type == "meta"
+    assert META.gather(0, rl.zeros(2, 3, dtype=rl.long)).device.type == "meta"

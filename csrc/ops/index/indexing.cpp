@@ -399,7 +399,7 @@ Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool 
     View at = at_tensor.view();
     int64_t size = flat.numel(), one = 1;
     int dim = 0;
-    backend(from.device())
+    backend(flat.device())
         .index->put(out, from.view(), {&at, 1, &size, &one, &dim, ErrorKind::Index, true},
                     accumulate ? Combine::Sum : Combine::Set);
     if (!flat.is(y)) copy_into(y, flat);
