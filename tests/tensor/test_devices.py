@@ -41,9 +41,7 @@ MIXED = [
 
 @pytest.mark.parametrize("call", MIXED)
 def test_two_devices(call):
-    with pytest.raises(
-        RuntimeError, match="at least two devices, (cpu and meta|meta and cpu)!"
-    ):
+    with pytest.raises(RuntimeError, match="at least two devices, (cpu and meta|meta and cpu)!"):
         call()
 
 
