@@ -77,8 +77,10 @@ Storage* Storage::first_listed() { return g_listed; }
 bool g_other_devices = false;
 
 Storage* Storage::make(int64_t bytes, Device device) {
-  if (!device.is_cpu()) g_other_devices = true;
-  backend(device);  // names the device if there is none
+  if (!device.is_cpu()) {
+    backend(device);  // names the device if there is none
+    g_other_devices = true;
+  }
   Storage* s = new (header()) Storage;
   s->version.owner = s;
   s->bytes = bytes;
