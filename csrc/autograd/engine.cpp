@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/batched_gradients.h"
 #include "autograd/engine_messages.h"
 #include "autograd/grad_mode.h"
 #include "autograd/gradient_sum.h"
@@ -11,7 +12,6 @@
 #include "autograd/meta.h"
 #include "autograd/profile.h"
 #include "autograd/record.h"
-#include "autograd/stack.h"
 #include "base/interrupt.h"
 
 namespace rl {

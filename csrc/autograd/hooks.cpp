@@ -1,9 +1,9 @@
 #include "autograd/hooks.h"
 
+#include "autograd/batched_gradients.h"
 #include "autograd/grad_mode.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
-#include "autograd/stack.h"
 
 namespace rl {
 namespace {

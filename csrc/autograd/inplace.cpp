@@ -1,7 +1,7 @@
 // Writing in place: any op's result moved into a tensor, its history included.
 #include <cstring>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "autograd/destination.h"
 #include "autograd/history.h"
 #include "autograd/meta.h"

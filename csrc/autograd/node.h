@@ -136,8 +136,8 @@ struct NodeHooks;
 // front of those of the result, and so must dx have in front of those of the input. A node whose backward is right for
 // such gradients as it stands says `static constexpr bool kStacks = true;`: formulas of elementwise ops are, because
 // what was saved broadcasts; others count dimensions from the end, or from `lead(dy)`, and make sizes with `led(dy,
-// sizes)`. A node with another way to do it has a member `stacked(dy)`. All others run row by row (autograd/stack.h):
-// right, and slow.
+// sizes)`. A node with another way to do it has a member `stacked(dy)`. All others run row by row
+// (autograd/batched_gradients.h): right, and slow.
 struct Node {
   PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;

@@ -1,8 +1,8 @@
 // The history of views: it follows from that of their base when the base is written to, and rewrites it when they are.
+#include "autograd/batched_gradients.h"
 #include "autograd/history.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
-#include "autograd/stack.h"
 
 namespace rl {
 

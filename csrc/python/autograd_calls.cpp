@@ -8,7 +8,7 @@
 #include "python/op_object.h"
 #include "python/override.h"
 #include "schema/registry.h"
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "autograd/batched_gradients.h"
 #include "autograd/grad_mode.h"
 #include "autograd/gradient_sum.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"
-#include "autograd/stack.h"
 #include "ops/ops.h"
 #include "python/errors.h"
 #include "schema/registry.h"

@@ -10,7 +10,7 @@
 #include "ops/elementwise/pointwise.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
-#include "python/note_result.h"
+#include "python/note_no_grad.h"
 #include "python/override.h"
 #include "schema/registry.h"
 

@@ -11,7 +11,7 @@
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/lazy_call.h"
-#include "python/note_result.h"
+#include "python/note_no_grad.h"
 #include "python/override.h"
 #include "schema/arguments.h"
 #include "tensor/overlap.h"

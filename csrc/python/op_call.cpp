@@ -8,7 +8,7 @@
 #include "ops/warn_once.h"
 #include "python/autocast.h"
 #include "python/lazy_call.h"
-#include "python/note_result.h"
+#include "python/note_no_grad.h"
 #include "python/op_devices.h"
 #include "python/op_out.h"
 #include "tensor/overlap.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "autograd/destination.h"
 #include "autograd/meta.h"
 #include "autograd/record.h"

@@ -7,7 +7,7 @@
 #include "ops/ops.h"
 #include "python/bridge.h"
 #include "python/errors.h"
-#include "python/note_result.h"
+#include "python/note_no_grad.h"
 #include "python/op_object.h"
 #include "python/override.h"
 

@@ -9,7 +9,7 @@
 #include "python/override.h"
 #include "python/tensor_type.h"
 #include "schema/arguments.h"
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl {
 

@@ -14,7 +14,7 @@
 #include "python/operators.h"
 #include "python/override.h"
 #include "schema/arguments.h"
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backend/backend.h"
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl {
 namespace {

@@ -69,10 +69,10 @@ def matmul():
     return torch.ones(4000, 4000) @ torch.ones(4000, 4000)
 
 def indexed():
-    return many[torch.randint(0, len(many), (30_000_000,))]
+    return many[torch.randint(0, len(many), (60_000_000,))]
 
 def drawn():
-    return torch.randn(60_000_000)
+    return torch.randperm(80_000_000)
 
 def samples():
     return torch.poisson(many * 20)

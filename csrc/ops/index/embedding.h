@@ -1,6 +1,6 @@
 // The rows of a table at indices, and their gradient.
 #pragma once
-#include "autograd/stack.h"
+#include "autograd/batched_gradients.h"
 #include "ops/index/gather.h"
 
 namespace rl::ops {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/batched_gradients.h"
 #include "autograd/destination.h"
 #include "autograd/record.h"
-#include "autograd/stack.h"
 #include "backend/index.h"
 #include "ops/shape/view.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "backend/backend.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/linalg/mm.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/elementwise/elementwise.h"

@@ -1,7 +1,7 @@
 // L-BFGS sees all parameters as one vector: that vector gathered, a step along it, and the direction.
 #include <vector>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "autograd/grad_mode.h"
 #include "backend/backend.h"
 #include "ops/optim/dense.h"

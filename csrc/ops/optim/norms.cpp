@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 #include "backend/backend.h"
 #include "ops/ops.h"
 #include "schema/registry.h"

@@ -8,7 +8,7 @@
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
 #include "schema/registry.h"
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl::ops {
 

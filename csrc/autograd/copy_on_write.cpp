@@ -1,4 +1,4 @@
-#include "autograd/apart.h"
+#include "autograd/copy_on_write.h"
 
 #include <unordered_map>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "python/note_result.h"
+#include "python/note_no_grad.h"
 
 #include "autograd/grad_mode.h"
 

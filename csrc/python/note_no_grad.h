@@ -1,8 +1,8 @@
-// After each call from Python: a result without history remembers why (tensor/cut.h).
+// After each call from Python: a result without history remembers why (tensor/no_grad_reason.h).
 #pragma once
 #include <Python.h>
 
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 namespace rl {
 

@@ -1,4 +1,4 @@
-#include "tensor/cut.h"
+#include "tensor/no_grad_reason.h"
 
 #include <cstring>
 #include <vector>

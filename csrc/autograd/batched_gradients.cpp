@@ -1,4 +1,4 @@
-#include "autograd/stack.h"
+#include "autograd/batched_gradients.h"
 
 #include "autograd/meta.h"
 #include "autograd/profile.h"
