@@ -277,7 +277,7 @@ static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<D
 
 static const Register registered([](Ops& ops) {
   ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False",
-          kFactory | kNoOut | kAnyType, "A new tensor with the numbers of data: nested sequences, arrays, tensors.");
+          kFactory | kNoOut | kAnyType, "A new tensor with the values of data: nested sequences, arrays, tensors.");
 });
 
 }  // namespace rl

@@ -145,10 +145,10 @@ const Register registered([](Ops& ops) {
   ops.def("set_num_threads", put_num_threads, "int", kNoOut,
           "Sets how many threads kernels use. Results do not depend on it.");
   ops.def("get_float32_matmul_precision", get_precision, "", kNoOut, "How exact products of float32 are.");
-  ops.def(
-      "set_float32_matmul_precision", put_precision, "precision", kNoOut,
-      "How exact products of float32 are: 'highest' takes all bits of the numbers, 'high' at least 16 and 'medium' at "
-      "least 8 where the processor's matrix unit is faster so.");
+  ops.def("set_float32_matmul_precision", put_precision, "precision", kNoOut,
+          "How exact matrix products of float32 are: 'highest' takes all bits of the values, 'high' at least 16 and "
+          "'medium' at "
+          "least 8 where the processor's matrix unit is faster so.");
   ops.def("_set_plain_convolutions", put_plain_convolutions, "plain", kNoOut);
   ops.def("_cpu_isa", isa, "", kNoOut);
   ops.def("_set_library_path", set_library_path, "path", kNoOut);

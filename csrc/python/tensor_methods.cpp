@@ -200,7 +200,7 @@ PyMethodDef kTensorMethods[] = {
     {"nelement", asked_call<m_numel, "numel">, METH_NOARGS, "The number of elements."},
     {"element_size", asked_call<m_element_size, "element_size">, METH_NOARGS, "Bytes of one element."},
     {"storage_offset", asked_call<m_storage_offset, "storage_offset">, METH_NOARGS,
-     "The place of its first element in the storage, in elements."},
+     "The offset of its first element in the storage, in elements."},
     {"data_ptr", asked_call<m_data_ptr, "data_ptr">, METH_NOARGS, "The address of the first element."},
     {"item", asked_call<dispatched_call<m_item, "item">, "item">, METH_NOARGS, "The one element as a Python number."},
     {"size", fast(asked_one<m_size, "size", "dim">), METH_FASTCALL | METH_KEYWORDS,

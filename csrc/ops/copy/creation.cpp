@@ -312,13 +312,13 @@ static const Register registered([](Ops& ops) {
   ops.def("new_zeros", new_zeros, "input, size..., " OPTIONS, fresh, "A tensor of zeros, of this one's type.");
   ops.def("new_ones", new_ones, "input, size..., " OPTIONS, fresh, "A tensor of ones, of this one's type.");
   ops.def("new_tensor", new_tensor, "input, data, " OPTIONS, fresh,
-          "A new tensor with the numbers of data, of this one's type.");
-  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, "The numbers from start, every step, before end.");
+          "A new tensor with the values of data, of this one's type.");
+  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, "The values from start, every step, before end.");
   ops.def("arange", arange_from, "start, end, step=1, " WITH_OUT, kLike);
   ops.def("range", range, "start, end, step=1, " WITH_OUT, kLike,
-          "The numbers from start to end, both included (deprecated).");
+          "The values from start to end, both included (deprecated).");
   ops.def("linspace", linspace, "start, end, steps, " WITH_OUT, kLike,
-          "Numbers from start to end in equal steps, both included.");
+          "Values from start to end in equal steps, both included.");
   ops.def("logspace", logspace, "start, end, steps, base=10.0, " WITH_OUT, kLike,
           "Powers of base, the exponents from start to end in equal steps.");
   ops.def("eye", eye, "n, m=None, " OPTIONS, kFactory, "A matrix with ones on its diagonal.");

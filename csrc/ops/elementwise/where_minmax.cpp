@@ -257,7 +257,7 @@ static const Register registered([](Ops& ops) {
   ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
   ops.def("clamp_max", clamp_max, "input, max", kUnary | kExactOut);
   ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut,
-          "NaN and infinities replaced by numbers.", kNanToNum);
+          "NaN and infinities replaced by finite values.", kNanToNum);
 });
 
 }  // namespace rl::ops

@@ -329,22 +329,21 @@ static const Register registered([](Ops& ops) {
   const char* two = "input, s=None, dim=(-2, -1), norm=None";
   ops.def("fft.fft", fft, one, kCastFull | kFreeOut, "The Fourier transform of one dimension.");
   ops.def("fft.ifft", ifft, one, kCastFull | kFreeOut, "The inverse Fourier transform of one dimension.");
-  ops.def("fft.rfft", rfft, one, kCastFull | kFreeOut, "Half the Fourier transform of real numbers.");
+  ops.def("fft.rfft", rfft, one, kCastFull | kFreeOut, "Half the Fourier transform of real input.");
   ops.def("fft.irfft", irfft, one, kCastFull | kFreeOut, "The inverse of rfft.");
   ops.def("fft.hfft", hfft, one, kCastFull | kFreeOut, "The Fourier transform of half a Hermitian signal.");
   ops.def("fft.ihfft", ihfft, one, kCastFull | kFreeOut | kExactOut, "The inverse of hfft.");
   ops.def("fft.fftn", fftn, many, kCastFull | kFreeOut, "The Fourier transform of several dimensions.");
   ops.def("fft.ifftn", ifftn, many, kCastFull | kFreeOut, "The inverse Fourier transform of several dimensions.");
   ops.def("fft.rfftn", rfftn, many, kCastFull | kFreeOut,
-          "Half the Fourier transform of several dimensions of real numbers.");
+          "Half the Fourier transform of several dimensions of real input.");
   ops.def("fft.irfftn", irfftn, many, kCastFull | kFreeOut, "The inverse of rfftn.");
   ops.def("fft.hfftn", hfftn, many, kCastFull | kFreeOut,
           "The Fourier transform of half a Hermitian signal of several dimensions.");
   ops.def("fft.ihfftn", ihfftn, many, kCastFull | kFreeOut, "The inverse of hfftn.");
   ops.def("fft.fft2", fftn, two, kCastFull | kFreeOut, "The Fourier transform of two dimensions.");
   ops.def("fft.ifft2", ifftn, two, kCastFull | kFreeOut, "The inverse Fourier transform of two dimensions.");
-  ops.def("fft.rfft2", rfftn, two, kCastFull | kFreeOut,
-          "Half the Fourier transform of two dimensions of real numbers.");
+  ops.def("fft.rfft2", rfftn, two, kCastFull | kFreeOut, "Half the Fourier transform of two dimensions of real input.");
   ops.def("fft.irfft2", irfftn, two, kCastFull | kFreeOut, "The inverse of rfft2.");
   ops.def("fft.hfft2", hfftn, two, kCastFull | kFreeOut,
           "The Fourier transform of half a Hermitian signal of two dimensions.");

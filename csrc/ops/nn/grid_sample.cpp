@@ -123,7 +123,7 @@ static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int
   int64_t size = 1;
   for (int64_t d = 2; right && d < x.dim(); ++d) size = checked_mul(size, x.sizes()[d]);
   CHECK(right && size > 0 && size <= INT_MAX, Runtime,
-        "grid_sample: expected pictures (N, C, H, W) and places (N, P, 2), or volumes (N, C, D, H, W) and places "
+        "grid_sample: expected images (N, C, H, W) and points (N, P, 2), or volumes (N, C, D, H, W) and points "
         "(N, P, 3), of one type, float or double, got ",
         to_text(x.sizes()), " and ", to_text(grid.sizes()));
   GridShape s{x.sizes()[0],
@@ -222,7 +222,7 @@ static Tensor bag_sum(const Tensor& weight, const Tensor& indices, const Tensor&
 
 static const Register registered([](Ops& ops) {
   ops.def("_nn.grid_sample", grid_sample_places, "input, grid, mode, padding_mode, align_corners", kNoOut,
-          "(N, C, P): pictures (N, C, H, W) at places (N, P, 2), or more dimensions of them; mode is 0 bilinear or 1 "
+          "(N, C, P): images (N, C, H, W) at points (N, P, 2), or more dimensions of them; mode is 0 bilinear or 1 "
           "nearest, padding 0 zeros, "
           "1 border or 2 reflection.");
   ops.def("_nn.bag_sum", bag_sum, "weight, indices, starts, factors=None", kNoOut,

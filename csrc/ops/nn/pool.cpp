@@ -544,9 +544,9 @@ static void define(Ops& ops, const char* max_name, const char* indices_name, con
   ops.def(max_name, max_pool<N>, args, flags, "The maximum of each window over the last dimensions.");
   ops.def(indices_name, max_pool_with_indices<N>,
           "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False", flags,
-          "The maximum of each window, and its place in the plane.");
+          "The maximum of each window, and its flat index in the input's plane.");
   ops.def(avg_max_name, adaptive_max<N>, "input, output_size", flags,
-          "Maxima over windows that give output_size, and their places.");
+          "Maxima over windows that give output_size, and their flat indices in the input's plane.");
 }
 
 static const Register registered([](Ops& ops) {

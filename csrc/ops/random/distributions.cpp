@@ -259,15 +259,16 @@ static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replace
 
 static const Register registered([](Ops& ops) {
   ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType | kElementwise,
-          "Ones and zeros: one with the probability that input holds at its place (or p for all).");
+          "Ones and zeros: one with the probability at the same index of input (or p for all).");
   ops.def("bernoulli", bernoulli_scalar, "input, p, *, generator=None", kMethod | kRandom | kNoOut);
-  ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut, "Poisson numbers of the rates in input.");
+  ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut,
+          "Samples of the Poisson distribution with the rates in input.");
   ops.def("binomial", binomial, "count, prob, generator=None", kRandom | kNoOut,
           "How many of `count` trials succeed, each with probability `prob`.");
   ops.def("multinomial", multinomial, "input, num_samples, replacement=False, *, generator=None",
           kMethod | kRandom | kNotDifferentiable | kExactOut, "Indices drawn with the weights in each row of input.");
   ops.def("_standard_gamma", standard_gamma, "input, generator=None", kRandom | kNoOut,
-          "Gamma numbers of shape `input` and rate 1.");
+          "Samples of the gamma distribution with shape `input` and rate 1.");
   ops.def("_standard_gamma_grad", standard_gamma_grad, "input, output", kNoOut,
           "How gamma samples move with their shape parameter.");
   ops.def("_sample_dirichlet", sample_dirichlet, "input, generator=None", kRandom | kNoOut,

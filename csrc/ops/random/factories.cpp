@@ -206,7 +206,7 @@ static const Register registered([](Ops& ops) {
   ops.def("randint_like", randint_like, "input, low, high, *, " MAKE_LIKE, factory);
   ops.def(
       "normal", normal_of_tensors, "mean, std=1.0, *, generator=None", kRandom,
-      "Normal numbers, each with the mean and the standard deviation given for it; or `size` of them for two numbers.");
+      "Normal samples, each with the mean and the standard deviation given for it; or `size` of them for two numbers.");
   ops.def("normal", normal_of_deviations, "mean, std, *, generator=None", kRandom);
   ops.def("normal", normal_of_size, "mean, std, size, *, generator=None, " MAKE, factory);
 });

@@ -292,15 +292,15 @@ static Tensor random_(const Tensor& self, Generator* generator) {
 static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kNoFunction | kNoOut | kRandom | kElementwise;
   ops.def("uniform_", uniform_, "input, from=0.0, to=1.0, *, generator=None", in_place,
-          "Fills the tensor with numbers drawn uniformly from [from, to).");
+          "Fills the tensor with samples drawn uniformly from [from, to).");
   ops.def("normal_", normal_, "input, mean=0.0, std=1.0, *, generator=None", in_place,
-          "Fills the tensor with numbers drawn from the normal distribution.");
+          "Fills the tensor with samples drawn from the normal distribution.");
   ops.def("log_normal_", log_normal_, "input, mean=1.0, std=2.0, *, generator=None", in_place,
-          "Fills the tensor with exponentials of normal numbers of this mean and deviation.");
+          "Fills the tensor with exponentials of normal samples of this mean and standard deviation.");
   ops.def("cauchy_", cauchy_, "input, median=0.0, sigma=1.0, *, generator=None", in_place,
-          "Fills the tensor with numbers drawn from the Cauchy distribution.");
+          "Fills the tensor with samples drawn from the Cauchy distribution.");
   ops.def("exponential_", exponential_, "input, lambd=1.0, *, generator=None", in_place,
-          "Fills the tensor with numbers of density lambd * exp(-lambd * x).");
+          "Fills the tensor with samples of density lambd * exp(-lambd * x).");
   ops.def("geometric_", geometric_, "input, p, *, generator=None", in_place,
           "Fills the tensor with the number of trials up to the first success, each of probability p.");
   ops.def("bernoulli_", bernoulli_each_, "input, p, *, generator=None", in_place,

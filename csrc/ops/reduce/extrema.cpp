@@ -260,28 +260,28 @@ static const Register registered([](Ops& ops) {
   ops.def("amin", amin, dims, kMethod | kExactOut | kFreeOut,
           "The minimum over the given dimensions; its gradient is shared by equal elements.");
   ops.def("max", max_all, "input", kMethod | kExactOut,
-          "The maximum of all elements; along a dimension, with its place; or of two tensors.");
+          "The maximum of all elements; along a dimension, with its index; or of two tensors.");
   ops.def("max", max_other, "input, other", kMethod);
   ops.def("max", max_dim, one, kMethod | kExactOut, "", both);
   ops.def("min", min_all, "input", kMethod | kExactOut,
-          "The minimum of all elements; along a dimension, with its place; or of two tensors.");
+          "The minimum of all elements; along a dimension, with its index; or of two tensors.");
   ops.def("min", min_other, "input, other", kMethod);
   ops.def("min", min_dim, one, kMethod | kExactOut, "", both);
   ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
-          "The first place of the maximum.");
+          "The index of the maximum, the first of several: in the flattened input, or along a dimension.");
   ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
-          "The first place of the minimum.");
+          "The index of the minimum, the first of several: in the flattened input, or along a dimension.");
   ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
           "min, max");
   ops.def("median", median_all, "input", kMethod | kExactOut,
-          "The lower median, NaN if there is one; along a dimension, with its place.");
+          "The lower median, NaN if there is one; along a dimension, with its index.");
   ops.def("median", median_dim, one, kMethod | kExactOut, "", both);
-  ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are numbers.");
+  ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are not NaN.");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
-  ops.def("mode", mode, last, kMethod | kExactOut, "The most frequent value along a dimension and a place of it.",
-          both);
+  ops.def("mode", mode, last, kMethod | kExactOut,
+          "The most frequent value along a dimension, and an index where it stands.", both);
   ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kApart,
-          "The k-th smallest value along a dimension and its place.", both);
+          "The k-th smallest value along a dimension, and its index.", both);
 });
 
 }  // namespace rl::ops

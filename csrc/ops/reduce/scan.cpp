@@ -167,9 +167,9 @@ static const Register registered([](Ops& ops) {
           "Running products along a dimension.");
   ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod | kExactOut, "log(cumsum(exp(input))) without overflow.");
   ops.def("cummax", cummax, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
-          "The maximum so far along a dimension and its place.", "values, indices");
+          "The maximum so far along a dimension, and its index.", "values, indices");
   ops.def("cummin", cummin, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
-          "The minimum so far along a dimension and its place.", "values, indices");
+          "The minimum so far along a dimension, and its index.", "values, indices");
 });
 
 }  // namespace rl::ops

@@ -266,7 +266,7 @@ static const Register registered([](Ops& ops) {
           kMethod | kNotDifferentiable | kNoOut);
   ops.def("msort", msort, "input", kMethod, "The elements in order along the first dimension.");
   ops.def("topk", topk, "input, k, dim=-1, largest=True, sorted=True", kMethod | kExactOut,
-          "The k largest or smallest along a dimension, and their places.", both);
+          "The k largest or smallest values along a dimension, and their indices.", both);
   ops.def("_unique_flat", unique_flat, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_unique_rows", unique_rows, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_no_derivative", no_derivative, "result, name, input", kNoOut | kAnyDevice | kAnyType,
@@ -275,7 +275,7 @@ static const Register registered([](Ops& ops) {
   ops.def("searchsorted", searchsorted,
           "sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None",
           kNotDifferentiable | kExactOut | kFreeOut,
-          "The places in sorted rows before which the values go in (after equal elements if right).");
+          "The indices in sorted rows before which the values are inserted (after equal elements if right).");
   ops.def("bucketize", bucketize, "input, boundaries, *, out_int32=False, right=False", kNotDifferentiable,
           "The number of the bucket each element falls into.");
   ops.def("histc", histc, "input, bins=100, min=0, max=0",

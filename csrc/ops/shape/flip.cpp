@@ -238,11 +238,11 @@ static const Register registered([](Ops& ops) {
   ops.def("fliplr", fliplr, "input", kMethod | kNoOut | kAnyType, "A copy with the second dimension reversed.");
   ops.def("flipud", flipud, "input", kMethod | kNoOut | kAnyType, "A copy with the first dimension reversed.");
   ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut | kAnyType,
-          "A copy turned by k quarter turns in a plane.");
+          "A copy rotated by k times 90 degrees in the plane of two dimensions.");
   ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut | kAnyType,
           "Elements moved along dimensions, around the end to the start.");
   ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView,
-          "A view with dimensions moved to other places.");
+          "A view with dimensions moved to other positions.");
   ops.alias("moveaxis", "movedim");
   ops.def("swapaxes", transpose, "input, axis0, axis1", kMethod | kView, "A view with two dimensions exchanged.");
   ops.def("swapdims", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");

@@ -160,7 +160,7 @@ class SparseTensor(Tensor):
         return make(self._places[:, first], entries[first], self.shape, False)
 
     def _picked(self, dense):
-        """The elements of a dense tensor at the places of the entries."""
+        """The elements of a dense tensor at the indices of the entries."""
         return dense[tuple(self._places)] if self.sparse_dim() else dense.unsqueeze(0)
 
     def _as_gradient(self, shared):
@@ -235,13 +235,13 @@ class SparseTensor(Tensor):
         return self
 
     def _with(self, entries):
-        """Other values at the same places."""
+        """Other values at the same indices."""
         result = make(self._places, entries, self.shape, self._coalesced)
         result.__dict__.update({k: v for k, v in self.__dict__.items() if k == "_starts"})
         return result
 
     def _keys(self, leave_out=None):
-        """(nnz,) the place of each entry as one number, the last sparse dimension counting fastest."""
+        """(nnz,) the flat index of each entry, the last sparse dimension counting fastest."""
         key = rl.zeros(self._nnz(), dtype=rl.int64)
         for d, row in enumerate(self._places):
             if d != leave_out:
@@ -255,11 +255,11 @@ class SparseTensor(Tensor):
         return self._starts
 
     def _summed(self):
-        """Entries in order, each place once: coordinates are coalesced, compressed ones are so already."""
+        """Entries in order, each index once: coordinates are coalesced, compressed ones are so already."""
         return self.coalesce()
 
     def coalesce(self):
-        """The same tensor with its entries sorted and each place named once."""
+        """The same tensor with its entries sorted and each index named once."""
         if self._coalesced:
             return self
         places, entries, sizes = self._places, self._entries, self.shape[: self.sparse_dim()]
@@ -438,7 +438,7 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:
-    """A sparse tensor with `values` at the places that the columns of `indices` name; the rest is zero."""
+    """A sparse tensor with `values` at the indices that the columns of `indices` name; the rest is zero."""
     if values is None:
         size = size if indices is None else indices
         if size is None:

@@ -22,7 +22,7 @@ def is_sparse(x):
 
 
 def _at(dense, sparse):
-    """The elements of a dense tensor at a sparse one's places, broadcast to its shape first."""
+    """The elements of a dense tensor at a sparse one's indices, broadcast to its shape first."""
     return dense.expand(tuple(sparse.shape))[tuple(sparse._places)]
 
 
@@ -138,7 +138,7 @@ def _ordered(keys):
 
 
 def _met(a, b):
-    """The products of the entries at places where both have one."""
+    """The products of the entries at the indices where both have one."""
     layout = a.layout
     a, b = a.to_sparse()._summed(), b.to_sparse()._summed()
     keys, others = a._keys(), b._keys()

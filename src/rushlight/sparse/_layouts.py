@@ -1,4 +1,4 @@
-"""One layout from another by the places of the entries, so that zeros which are entries stay so; and tensors of no entries."""
+"""One layout from another by the indices of the entries, so that zeros which are entries stay so; and tensors of no entries."""
 
 import math
 
@@ -102,7 +102,7 @@ def _from_places(a, layout, blocksize=None, index_type=rl.int64):
 
 
 def _gathered(layout, entries, item, row, column, batch, size, index_type):
-    """A tensor of entries at places, each batch having equally many."""
+    """A tensor of entries at indices, each batch having equally many."""
     by_rows, blocks = KINDS[layout]
     high, wide = entries.shape[1:3]
     rows, columns = size[len(batch)] // high, size[len(batch) + 1] // wide

@@ -213,7 +213,7 @@ def spdiags(diagonals, offsets, shape, layout=None):
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
-    """beta * input + alpha * (mat1 @ mat2), only at the places where input has entries."""
+    """beta * input + alpha * (mat1 @ mat2), only at the indices where input has entries."""
     if not isinstance(input, SparseCsrTensor):
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
     for name, mat in (("mat1", mat1), ("mat2", mat2)):

@@ -1,4 +1,4 @@
-"""Sparse tensors turned, put together, cut, and read at places."""
+"""Sparse tensors transposed, put together, cut, and indexed."""
 
 import builtins
 

@@ -76,7 +76,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _project(x, w, b):
-    """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a turned (N, L, E)."""
+    """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a transposed (N, L, E)."""
     turned = x.transpose(0, 1)
     same = b is None or b.dtype == x.dtype  # of another type it is only added to products of x as it lies
     if same and turned.is_contiguous() and not x.is_contiguous():

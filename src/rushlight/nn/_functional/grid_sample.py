@@ -1,4 +1,4 @@
-"""Sampling pictures and volumes at given places: a kernel for floats and doubles, else written with gather."""
+"""Sampling images and volumes at given points: a kernel for floats and doubles, else written with gather."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def grid_sample(
     [-1, 1], x first.
 
     Args:
-        mode: 'bilinear', 'nearest' or 'bicubic' (pictures only).
+        mode: 'bilinear', 'nearest' or 'bicubic' (images only).
         padding_mode: outside values: 'zeros', 'border' or 'reflection'.
         align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
     """

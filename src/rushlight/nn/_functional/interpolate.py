@@ -32,7 +32,7 @@ def _step(n_in, n_out, align_corners, factor):
 def _nearest_step(x, dim, n_out, factor, exact):
     """How far one step goes, or None for a dimension that stays."""
     n_in = x.size(dim)
-    # PyTorch copies a dimension of pictures that keeps its size, whatever the factor.
+    # PyTorch copies a dimension of images that keeps its size, whatever the factor.
     if n_in == n_out and (factor is None or factor == 1 or (x.dim() == 4 and not exact)):
         return None
     return _step(n_in, n_out, False, factor)
@@ -197,7 +197,7 @@ def resize(
             for dim in _order(x.shape[1:], out):
                 y = _nearest(y, dim + 1, out[dim], None if factors is None else factors[dim], exact)
         return y.movedim(-1, 1)
-    # Of small pictures, lists of places are made faster than views.
+    # Of small images, lists of places are made faster than views.
     if nearest and (out[-1] < sizes[-1] or out[0] < sizes[0]) and input.numel() >= 2048:
         y = _nearest_at_once(x, 2, out, factors, exact, repeats=False)
         if y is not None:
@@ -246,7 +246,7 @@ def interpolate(
         'trilinear' (5-d), 'area'.
         align_corners: whether the centres of the corner pixels, or their outer edges, coincide.
         recompute_scale_factor: takes the factor from the resulting size instead of as given.
-        antialias: filters when a picture gets smaller ('bilinear' and 'bicubic').
+        antialias: filters when a image gets smaller ('bilinear' and 'bicubic').
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:

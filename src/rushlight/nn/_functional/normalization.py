@@ -142,7 +142,7 @@ def local_response_norm(
         )
     if input.numel() == 0:
         return input
-    # Channels become the second to last dimension of a picture with one channel: a window of `size` of them.
+    # Channels become the second to last dimension of a image with one channel: a window of `size` of them.
     square = (input * input).unsqueeze(1).flatten(3) if ndim > 3 else (input * input).unsqueeze(1)
     square = F.pad(square, (0, 0, size // 2, (size - 1) // 2))
     mean = F.avg_pool2d(square, (size, 1), stride=1).squeeze(1).view(input.shape)

@@ -1,4 +1,4 @@
-"""Pooling: maxima with their places, p-norms, adaptive windows, and the way back."""
+"""Pooling: maxima with their indices, p-norms, adaptive windows, and the way back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _make_max_pool(n):
     max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d"
     max_pool.__doc__ = (
         f"The maximum of each window over the last {n} dimensions; return_indices adds "
-        "its place in the plane."
+        "its flat index in the plane."
     )
     with_indices.__name__ = with_indices.__qualname__ = f"max_pool{n}d_with_indices"
     with_indices.__doc__ = f"max_pool{n}d with the places of the maxima."
@@ -89,7 +89,7 @@ def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
 
 @_autocast.full
 def unpool(n: Any, input: Tensor, indices: Any, size: Any) -> Tensor:
-    """Values of n-dimensional planes at the places `indices` of planes of `size`, zeros elsewhere."""
+    """Values of n-dimensional planes at the flat `indices` of planes of `size`, zeros elsewhere."""
     alert_not_deterministic(f"max_unpooling{max(n, 2)}d_forward_out")
     if indices.dtype != rl.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
@@ -132,7 +132,7 @@ def max_unpool1d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the places that max_pool1d told, zeros elsewhere."""
+    """Puts values back at the indices that max_pool1d returned, zeros elsewhere."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -144,7 +144,7 @@ def max_unpool2d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the places that max_pool2d told, zeros elsewhere."""
+    """Puts values back at the indices that max_pool2d returned, zeros elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -156,7 +156,7 @@ def max_unpool3d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the places that max_pool3d told, zeros elsewhere."""
+    """Puts values back at the indices that max_pool3d returned, zeros elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -203,7 +203,7 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """fractional_max_pool2d with the places of the maxima."""
+    """fractional_max_pool2d with the indices of the maxima."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
@@ -227,7 +227,7 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """fractional_max_pool3d with the places of the maxima."""
+    """fractional_max_pool3d with the indices of the maxima."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
@@ -274,7 +274,7 @@ def lp_pool3d(
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """Means over windows that give a picture of output_size; None keeps a size."""
+    """Means over windows that give planes of output_size; None keeps a size."""
     return core.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
@@ -300,19 +300,19 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool1d with the places of the maxima."""
+    """adaptive_max_pool1d with the indices of the maxima."""
     return _adaptive_max(1, input, output_size, True)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """Maxima over windows that give a picture of output_size."""
+    """Maxima over windows that give planes of output_size."""
     return _adaptive_max(2, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool2d with the places of the maxima."""
+    """adaptive_max_pool2d with the indices of the maxima."""
     return _adaptive_max(2, input, output_size, True)
 
 
@@ -324,5 +324,5 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool3d with the places of the maxima."""
+    """adaptive_max_pool3d with the indices of the maxima."""
     return _adaptive_max(3, input, output_size, True)

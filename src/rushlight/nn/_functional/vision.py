@@ -96,7 +96,7 @@ def unfold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Windows of pictures as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
+    """Windows of images as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
     kernel, dilation, padding, stride = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
     _check_windows(
         "unfold", kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1)
@@ -136,7 +136,7 @@ def fold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Sums columns of windows back into pictures of output_size: the adjoint of `unfold`."""
+    """Sums columns of windows back into images of output_size: the adjoint of `unfold`."""
     size, kernel, dilation, padding, stride = (
         _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride),
     )  # fmt: skip
@@ -181,7 +181,7 @@ def fold(
     high, wide = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
     x = x.view(n, c, kernel[0], kernel[1], rows, cols)
     if stride == kernel and dilation == (1, 1) and (rows * stride[0], cols * stride[1]) == (high, wide):
-        x = x.permute(0, 1, 4, 2, 5, 3)  # windows that tile the picture
+        x = x.permute(0, 1, 4, 2, 5, 3)  # windows that tile the image
         x = x.clone(memory_format=rl.contiguous_format).view(n, c, high, wide)
     else:
         down = _windows(rows, kernel[0], dilation[0], stride[0], x.device).flatten()
@@ -198,7 +198,7 @@ def _axis(length, align_corners, like):
     if length <= 1:
         return like.new_zeros((length,))
     points = rl.linspace(-1, 1, length, dtype=like.dtype, device=like.device)
-    # In two steps, as PyTorch rounds: the middles of pixels are where the slope of a picture changes, and the last bit
+    # In two steps, as PyTorch rounds: the middles of pixels are where the slope of a image changes, and the last bit
     # decides on which side a place is.
     return points if align_corners else points * (length - 1) / length
 

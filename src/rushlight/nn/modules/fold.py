@@ -1,4 +1,4 @@
-"""Windows of pictures as columns, and back."""
+"""Windows of images as columns, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Sums columns of windows (N, C * kernel area, windows) back into pictures of output_size."""
+    """Sums columns of windows (N, C * kernel area, windows) back into images of output_size."""
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
@@ -44,7 +44,7 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Windows of pictures as columns: (N, C, H, W) to (N, C * kernel area, windows)."""
+    """Windows of images as columns: (N, C, H, W) to (N, C * kernel area, windows)."""
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

@@ -81,7 +81,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of NLLLoss for pictures."""
+    """The old name of NLLLoss for images."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class LocalResponseNorm(_ResponseNorm):
 
 
 class CrossMapLRN2d(_ResponseNorm):
-    """The old form of LocalResponseNorm, for pictures."""
+    """The old form of LocalResponseNorm, for images."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

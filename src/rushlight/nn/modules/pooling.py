@@ -100,19 +100,19 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts values back at the places that MaxPool1d told, zeros elsewhere."""
+    """Puts values back at the indices that MaxPool1d returned, zeros elsewhere."""
 
     _dims, _name = 1, "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts values back at the places that MaxPool2d told, zeros elsewhere."""
+    """Puts values back at the indices that MaxPool2d returned, zeros elsewhere."""
 
     _dims, _name = 2, "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts values back at the places that MaxPool3d told, zeros elsewhere."""
+    """Puts values back at the indices that MaxPool3d returned, zeros elsewhere."""
 
     _dims, _name = 3, "max_unpool3d"
 
@@ -239,7 +239,7 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Max pooling of pictures to a given size, or share of the size, with windows at pseudo-random steps."""
+    """Max pooling of images to a given size, or share of the size, with windows at pseudo-random steps."""
 
     _dims, _name = 2, "fractional_max_pool2d"
 
@@ -329,7 +329,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima over windows that give a picture of output_size; None keeps a size."""
+    """Maxima over windows that give planes of output_size; None keeps a size."""
 
     _name = "adaptive_max_pool2d"
 
@@ -352,7 +352,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means over windows that give a picture of output_size; None keeps a size."""
+    """Means over windows that give planes of output_size; None keeps a size."""
 
     _name = "adaptive_avg_pool2d"
 

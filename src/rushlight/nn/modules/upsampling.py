@@ -55,7 +55,7 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resizes pictures by nearest neighbours."""
+    """Resizes images by nearest neighbours."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resizes pictures bilinearly with aligned corners."""
+    """Resizes images bilinearly with aligned corners."""
 
     def __init__(
         self,
