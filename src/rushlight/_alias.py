@@ -116,10 +116,14 @@ def _address(old, new):
         if module == old + ".vision" or module.startswith(old + ".vision."):
             continue  # torchvision's classes are known by ours
         if module == old or module.startswith(old + "."):
+            address = new + module[len(old) :]
             try:
-                kind.__module__ = new + module[len(old) :]
+                kind.__module__ = address
             except TypeError:  # a type that can't be changed
                 continue
+            # Who evaluates a class's annotations looks its module up, without an import.
+            if new in _ROOTS and address != new and module in sys.modules:
+                sys.modules.setdefault(address, sys.modules[module])
 
 
 class _Names(str):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rushlight._C import dtype, layout, memory_format
+
 from . import _C
 from ._C import Tensor, device
 from ._compose import public
@@ -12,8 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from typing_extensions import TypeIs
-
-    from rushlight._C import dtype, layout, memory_format
+else:
+    Any = object  # typing itself takes milliseconds to import
+    TypeIs = {Tensor: bool}  # what TypeIs[Tensor] says to who reads the annotation
 
 
 _ops = _C.ops

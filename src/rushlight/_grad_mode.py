@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any, Self, TypeVar, overload
 
     _F = TypeVar("_F", bound=Callable[..., Any])
+else:
+    Any = _F = object
 
 _set = _C.ops["_set_grad_enabled"]
 _set_inference = _C.ops["_set_inference"]

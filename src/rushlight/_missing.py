@@ -5,11 +5,13 @@ error comes when it is called, subclassed aside, and says the same as the one fo
 """
 
 import sys
+from collections.abc import Callable
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from collections.abc import Callable
+if TYPE_CHECKING:
     from typing import Any
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 # What a part of PyTorch is for, and what serves instead here. The longest matching prefix speaks.
 _PARTS = {

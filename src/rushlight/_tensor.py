@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from rushlight._C import memory_format
 
 from . import _C
 from ._C import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from rushlight._C import memory_format
     from rushlight.utils.hooks import RemovableHandle
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

@@ -1,11 +1,14 @@
 """Type checkers accept a typed training script, and find the mistakes of a careless one."""
 
+import importlib
 import importlib.util
+import inspect
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import typing
 
 import pytest
 
@@ -123,3 +126,40 @@ def test_letters_tell_optional_parameters():
     assert rushlight.max._types == [("t", "t"), ("tt", "t"), ("tib", "tt")]
     assert rushlight._C.ops["clamp"]._types[0][0][0] == "t"
     assert rushlight.sum._types[-1][0].endswith("D")
+
+
+SPACES = [
+    "", "nn", "nn.modules", "nn.functional", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "utils.data",
+    "utils.checkpoint", "autograd", "func", "linalg", "fft", "special", "distributions", "amp", "cuda", "serialization",
+    "random", "jit",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_annotations_can_be_evaluated(space):
+    """Packages ask typing.get_type_hints of their own subclasses of ours, which evaluates the annotations of all bases."""
+    module = importlib.import_module(".".join(filter(None, ["rushlight", space])))
+    seen = 0
+    for name in getattr(module, "__all__", None) or dir(module):
+        value = getattr(module, name) if not name.startswith("_") else None
+        if not getattr(value, "__module__", "").startswith("rushlight"):
+            continue
+        functions = (
+            [vars(value).get(k) for k in ("__init__", "forward", "__call__", "step")]
+            if isinstance(value, type)
+            else []
+        )
+        for item in (value, *functions):
+            if isinstance(item, type) or inspect.isfunction(item):
+                typing.get_type_hints(item)
+                seen += 1
+    assert seen > 3 or space in (
+        "special",
+        "amp",
+        "func",
+        "random",
+        "serialization",
+        "utils.checkpoint",
+        "linalg",
+        "fft",
+    )

@@ -221,3 +221,21 @@ def test_other_programs(tmp_path):
     marked = tmp_path / "latin.py"
     marked.write_bytes(b"# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))\n")
     assert run("-m", "rushlight", str(marked)).stdout == "'\\xe9'\n"
+
+
+def test_annotations_of_subclasses():
+    """transformers asks for the types of its own classes' attributes, which evaluates those of nn.Module."""
+    run(
+        code="""
+        import rushlight
+        rushlight.install_as_torch()
+        import typing
+        from torch import nn
+
+        class Model(nn.Module):
+            size: int
+
+        assert typing.get_type_hints(Model)["size"] is int
+        assert typing.get_type_hints(nn.Linear.__init__)["in_features"] is int
+        """
+    )

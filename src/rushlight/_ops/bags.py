@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from rushlight._C import Tensor
+
 from .. import _C
 from .._compose import op
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
-
 
 _ops = _C.ops
 _MODES = ("sum", "mean", "max")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import _C
 from .._C import Tensor
 from .._compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _VIEWS = (

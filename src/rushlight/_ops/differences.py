@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+
+from rushlight._C import dtype
 
 from .. import _C, _autocast
 from .._C import Tensor
 from .._compose import op
 from ._arguments import need_int, need_tensor, wrap
 from .shape import broadcast_shapes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import dtype
-
 
 _ops = _C.ops
 _distances = _ops["_distances"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from rushlight._C import Tensor
 
 from .. import _C
 from .._compose import op
@@ -10,10 +13,9 @@ from ._arguments import need_int, type_name, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
-
-    from rushlight._C import Tensor
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

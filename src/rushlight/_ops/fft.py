@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rushlight._C import device, dtype, layout
+
 from .. import _C
 from .._compose import op
 from ._takes import takes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import device, dtype, layout
-
 
 _ops = _C.ops
 _warn_once = _ops["_warn_once"]

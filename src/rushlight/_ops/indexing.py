@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import _C
 from .._C import Tensor
 from .._compose import op
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @op(name="nn.functional.one_hot")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from rushlight._C import dtype
 
 from .. import _C
 from .._compose import op
@@ -10,10 +13,9 @@ from ._takes import takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
-
-    from rushlight._C import dtype
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

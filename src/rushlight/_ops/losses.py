@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from rushlight._C import Tensor
+
 from .._compose import op
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
-
 
 _REDUCTIONS = ("none", "mean", "sum")
 

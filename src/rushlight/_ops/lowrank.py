@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from rushlight._C import Tensor
+
 from .. import _C
 from .._compose import op
 from ._takes import takes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
-
 
 _ops = _C.ops
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rushlight._C import dtype
+
 from .. import _C, _autocast
 from .._compose import op
 from ._takes import takes
@@ -9,8 +11,8 @@ from ._takes import takes
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from rushlight._C import dtype
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

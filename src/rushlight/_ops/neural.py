@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rushlight import _C
+from rushlight._C import Tensor, dtype
 from rushlight._compose import op
 from rushlight._ops.shape import broadcast_tensors
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import Tensor, dtype
 
 
 @op

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from rushlight._C import Tensor
 
 from .._compose import op
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import Tensor
-
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from rushlight._C import Size
 
 from .. import _C
 from .._C import Tensor
@@ -10,10 +13,9 @@ from .._compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
-
-    from rushlight._C import Size
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

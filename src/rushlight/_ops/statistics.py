@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rushlight._C import Tensor, dtype
+
 from .. import _C, _autocast
 from .._compose import op
 from ._arguments import need_tensor, type_name, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
-
-    from rushlight._C import Tensor, dtype
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 _ops = _C.ops

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 
+from rushlight._C import Tensor
+
 from .. import _C
 from .._compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from rushlight._C import Tensor
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 def _window(name, length, periodic, dtype, layout, device, requires_grad, values):

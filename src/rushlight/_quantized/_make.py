@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
-from rushlight._C import Tensor
+from rushlight._C import Tensor, device, dtype, layout
 from rushlight._compose import factory, public
 from rushlight._quantized import _schemes as schemes
 from rushlight._quantized._parameters import chosen
 from rushlight._quantized._schemes import PerChannel, PerTensor
 from rushlight._quantized._tensor import QuantizedTensor, make, no_kernel
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import device, dtype, layout
 
 
 def _floats(input, dtype, name):

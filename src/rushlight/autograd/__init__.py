@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from _thread import get_ident
 
 from .. import _C
@@ -234,10 +236,11 @@ _HOMES = {
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from collections.abc import Sequence
     from typing import Any
 
     from .graph import GradientEdge
+else:
+    Any = GradientEdge = object
 
 
 def __getattr__(name: str) -> Any:

@@ -6,14 +6,16 @@ import functools
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 
 from .. import _C
 from .._grad_mode import no_grad, set_grad_enabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
+else:
+    Any = object  # typing itself takes milliseconds to import
 
 
 Tensor = _C.Tensor

@@ -21,9 +21,7 @@ __all__ = [
 ]
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
+from typing import Any
 
 
 def __getattr__(name: str) -> "Any":

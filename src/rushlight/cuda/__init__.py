@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+from rushlight._C import Tensor
+
 import threading
 import warnings
 from collections import OrderedDict
@@ -225,12 +228,6 @@ for _name in ["Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Ch
     for _kind in ("Tensor", "Storage"):
         _space = {"__module__": __name__, "is_cuda": True, **(_STORAGE_METHODS if _kind == "Storage" else {})}
         globals()[_name + _kind] = _TensorType(_name + _kind, (), _space)
-
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from rushlight._C import Tensor
-    from typing import Any, Literal
 
 
 def __getattr__(name: str) -> Any:

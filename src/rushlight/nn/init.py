@@ -5,16 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import warnings
+from typing import Literal
 
 import rushlight as rl
+from rushlight._C import Generator, Tensor
 from rushlight._compose import _modes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
-
-    from rushlight._C import Generator, Tensor
-
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",

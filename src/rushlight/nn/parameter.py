@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import rushlight as rl
+from rushlight._C import device, dtype
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
-
-    from rushlight._C import device, dtype
-
 
 __all__ = [
     "Parameter",

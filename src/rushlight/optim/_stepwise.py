@@ -9,14 +9,10 @@ differentiable steps, sparse gradients, tensors of mixed types.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight.optim.optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 # Options that came to PyTorch's optimizers over the years, and what a file without them meant.
 _LATER = {

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     check,
@@ -14,14 +17,6 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["Adam", "adam"]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     number,
@@ -11,14 +15,6 @@ from rushlight.optim._stepwise import (
     step_counter,
     zeros_like,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["Adamax", "adamax"]
 

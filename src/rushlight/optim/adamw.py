@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight._C import Tensor
 from rushlight.optim.adam import Adam, adam
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["AdamW", "adamw"]
 

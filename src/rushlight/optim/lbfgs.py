@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._line_search import _cubic_minimum, _Point, strong_wolfe
 from rushlight.optim._stepwise import check, check_options
 from rushlight.optim.optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["LBFGS"]
 

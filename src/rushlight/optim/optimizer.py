@@ -5,17 +5,15 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from typing import Any, Self
 
 import rushlight as rl
+from rushlight._C import Tensor
+from rushlight.utils.hooks import RemovableHandle
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, Self
-
-    from rushlight._C import Tensor
-    from rushlight.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 

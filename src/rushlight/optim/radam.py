@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     number,
@@ -13,14 +16,6 @@ from rushlight.optim._stepwise import (
     zeros_like,
 )
 from rushlight.optim.adam import moments
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["RAdam", "radam"]
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import StepwiseOptimizer, check, number, options_for, run_fused, zeros_like
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["SGD", "sgd"]
 

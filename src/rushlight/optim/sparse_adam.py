@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import StepwiseOptimizer, check, number, zeros_like
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["SparseAdam"]
 

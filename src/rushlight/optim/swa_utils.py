@@ -5,21 +5,16 @@ averages.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from copy import deepcopy
+from typing import Any, Literal
 
 import rushlight as rl
 from rushlight import nn
+from rushlight._C import Tensor, device
+from rushlight.nn.modules.module import Module
 from rushlight.optim.lr_scheduler._base import LRScheduler, per_group
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any, Literal
-
-    from rushlight._C import Tensor, device
-    from rushlight.nn.modules.module import Module
-    from rushlight.optim.optimizer import Optimizer
-
+from rushlight.optim.optimizer import Optimizer
 
 __all__ = [
     "AveragedModel",

@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import warnings
+from typing import IO, Any
 
 import rushlight as rl
 from rushlight.serialization import _options
@@ -16,10 +17,6 @@ from rushlight.serialization._sniff import explain, is_zipfile
 from rushlight.serialization._source import Source
 from rushlight.serialization._vm import UnpicklingError, globals_of, shown
 from rushlight.serialization._zip import ZipReader
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
 
 
 def load(

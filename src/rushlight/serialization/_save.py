@@ -6,6 +6,7 @@ import os
 import pickle
 import struct
 import sys
+from typing import IO, Any
 
 from rushlight.serialization import _options
 from rushlight.serialization._legacy import MAGIC_NUMBER, PROTOCOL_VERSION
@@ -14,11 +15,6 @@ from rushlight.serialization._pickler import pickled
 from rushlight.serialization._replace import replacing
 from rushlight.serialization._storage import tensor_over_storage
 from rushlight.serialization._zip import ZipWriter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO, Any
-
 
 DEFAULT_PROTOCOL = 2
 

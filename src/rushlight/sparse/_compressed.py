@@ -3,17 +3,14 @@ and give their own layout back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype, layout
 from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._coo import SparseTensor, make
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype, layout
 
 
 class SparseCompressedTensor(SparseTensor):

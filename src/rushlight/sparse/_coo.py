@@ -6,19 +6,14 @@ flow through the values: a sparse tensor wants gradients when its values do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
-from rushlight._C import Tensor
+from rushlight._C import Tensor, device, dtype
 from rushlight._compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._invariants import check_sparse_tensor_invariants
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import device, dtype
-
 
 _METADATA = frozenset(
     [

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):

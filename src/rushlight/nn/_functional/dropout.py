@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
+from rushlight._C import Tensor
 
 
 def _check(p):

@@ -6,11 +6,8 @@ import functools
 import warnings
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
 
 
 def _renormalize(weight, input, max_norm, norm_type):

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}

@@ -8,18 +8,14 @@ from __future__ import annotations
 import math
 import operator
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of, last_order
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Tensor
 
 
 def _step(n_in, n_out, align_corners, factor):

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor, dtype
+from rushlight._C import Tensor, dtype
 
 
 def grouped_mm(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor
 
 
 def _reduction_of(size_average, reduce, reduction):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._C import Tensor
 from rushlight._compose import public
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 from rushlight.nn._functional.loss import _reduction_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from rushlight._C import Tensor
 
 
 @_autocast.full

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import Tensor
+from rushlight._C import Tensor
 
 
 def _verify_batch_size(size):

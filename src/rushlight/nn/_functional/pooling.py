@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._C import Tensor
 from rushlight._convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Tensor
 
 
 def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, indices):

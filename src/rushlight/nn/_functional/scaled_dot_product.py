@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight import _autocast
+from rushlight._C import Tensor
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 _KERNEL_TYPES = (rl.float32, rl.float64, rl.bfloat16, rl.float16)
 

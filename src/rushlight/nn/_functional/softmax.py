@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor, dtype
+from rushlight._C import Tensor, dtype
 
 
 def _get_softmax_dim(name, ndim, stacklevel):

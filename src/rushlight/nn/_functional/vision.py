@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
 from rushlight import _C
+from rushlight._C import Tensor, memory_format
 from rushlight.nn.modules.utils import _pair
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Tensor, memory_format
 
 
 def last_order(input: Tensor) -> memory_format | None:

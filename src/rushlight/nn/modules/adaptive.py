@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn.modules.container import ModuleList, Sequential
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn.modules._affine import add_scale, add_shift, reset_affine
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
-from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype
-    from rushlight.nn.parameter import Parameter
-
+from rushlight.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
     "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",

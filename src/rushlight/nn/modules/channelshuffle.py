@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from rushlight._C import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rushlight._C import Tensor
-
 
 __all__ = ["ChannelShuffle"]
 

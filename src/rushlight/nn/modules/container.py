@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import overload
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self, overload
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.nn.modules.module import Module, _addindent
 from rushlight.nn.parameter import Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Self
-
-    from rushlight._C import Tensor
-
 
 __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
 

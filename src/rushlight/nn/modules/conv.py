@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Literal
 
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from rushlight.nn.parameter import Parameter, UninitializedParameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from rushlight._C import Size, Tensor
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import Size, Tensor
-
 
 __all__ = ["Flatten", "Unflatten"]
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rushlight.nn.parameter import is_lazy
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
 
 __all__ = ["LazyModuleMixin"]
 

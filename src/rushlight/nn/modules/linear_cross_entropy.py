@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Literal
 
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 

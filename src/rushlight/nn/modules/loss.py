@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from rushlight._C import Tensor
 from rushlight.nn import _reduction
 from rushlight.nn import functional as F
 from rushlight.nn.modules.distance import PairwiseDistance
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rushlight._C import Tensor
-
 
 __all__ = [
     "L1Loss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "GaussianNLLLoss", "KLDivLoss", "MSELoss", "BCELoss",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import rushlight as rl
 from rushlight import _C
+from rushlight._C import device, dtype
 from rushlight.nn.modules import _hooks, _module_convert, _module_hooks, _module_state, _module_walk
 from rushlight.nn.modules._module_hooks import (
     _WrappedHook,
@@ -22,12 +24,6 @@ from rushlight.nn.modules._module_hooks import (
 )
 from rushlight.nn.modules._module_state import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
 from rushlight.nn.parameter import Buffer, Parameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
-
-    from rushlight._C import device, dtype
 
 __all__ = [
     "register_module_forward_pre_hook", "register_module_forward_hook",

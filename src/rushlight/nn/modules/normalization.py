@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Size, Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn.modules._affine import add_scale, add_shift, reset_affine
 from rushlight.nn.modules.module import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from rushlight._C import Size, Tensor, device, dtype
-    from rushlight.nn.parameter import Parameter
-
+from rushlight.nn.parameter import Parameter
 
 __all__ = ["LocalResponseNorm", "CrossMapLRN2d", "LayerNorm", "GroupNorm", "RMSNorm"]
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import init
 from rushlight.nn._functional import recurrent
 from rushlight.nn.modules._memory_limit import OBJECT_BYTES, check_memory
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.rnn import PackedSequence
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

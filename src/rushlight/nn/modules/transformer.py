@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.modules._memory_limit import OBJECT_BYTES, check_memory
@@ -14,14 +17,6 @@ from rushlight.nn.modules.dropout import Dropout
 from rushlight.nn.modules.linear import Linear
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.normalization import LayerNorm
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from rushlight._C import Tensor, device, dtype
-
 
 __all__ = [
     "Transformer",

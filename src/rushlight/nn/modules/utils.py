@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
+from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 

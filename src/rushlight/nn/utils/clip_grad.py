@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rushlight._C import Tensor
-
+from rushlight._C import Tensor
 
 __all__ = ["clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

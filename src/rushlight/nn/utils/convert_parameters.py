@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rushlight._C import Tensor
-
+from rushlight._C import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["skip_init"]
 

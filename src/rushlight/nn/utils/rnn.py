@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections import namedtuple
+from typing import Any, Self
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Self
-
-    from rushlight._C import Tensor
-
+from rushlight._C import Tensor
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pad_packed_sequence", "pad_sequence",

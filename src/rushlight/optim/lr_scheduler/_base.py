@@ -6,16 +6,11 @@ import contextlib
 import functools
 import warnings
 import weakref
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim.optimizer import Optimizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight._C import Tensor
-
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` is deprecated: call `scheduler.step()` once an epoch. With it, the rates "

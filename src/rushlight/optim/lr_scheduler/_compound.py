@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from rushlight.optim.lr_scheduler._base import LRScheduler, set_value, values_of
 from rushlight.optim.lr_scheduler._plateau import ReduceLROnPlateau
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 class _Compound(LRScheduler):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
@@ -10,12 +11,7 @@ from rushlight.optim.lr_scheduler._base import (
     set_value,
     values_of,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 def _on_curve(low, high, share):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
+from typing import Any, Literal
 
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
@@ -11,13 +13,7 @@ from rushlight.optim.lr_scheduler._base import (
     per_group,
     set_value,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Literal
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 class _MomentumCycler(LRScheduler):

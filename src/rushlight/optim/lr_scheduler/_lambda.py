@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
+from typing import Any
 
 from rushlight.optim.lr_scheduler._base import LRScheduler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 class _FunctionScheduler(LRScheduler):

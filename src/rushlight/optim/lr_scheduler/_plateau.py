@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any, Literal
 
 from rushlight.optim.lr_scheduler._base import (
     EPOCH_DEPRECATION_WARNING,
@@ -12,12 +13,7 @@ from rushlight.optim.lr_scheduler._base import (
     set_value,
     values_of,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):

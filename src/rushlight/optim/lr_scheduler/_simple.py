@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable
 
 from rushlight.optim.lr_scheduler._base import LRScheduler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rushlight.optim.optimizer import Optimizer
+from rushlight.optim.optimizer import Optimizer
 
 
 class StepLR(LRScheduler):

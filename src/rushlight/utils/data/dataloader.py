@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import rushlight as rl
+from rushlight._C import Generator
 
 from ._utils import collate as _collate
 from ._utils import fetch as _fetch
@@ -15,13 +16,6 @@ from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Self
-
-    from rushlight._C import Generator
-
 
 _collate_fn_t = _worker_init_fn_t = object  # for annotations
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import rushlight as rl
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rushlight._C import Generator, Tensor
-
+from rushlight._C import Generator, Tensor
 
 __all__ = [
     "ChainDataset",

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from math import ceil
+from typing import Any
 
 import rushlight as rl
 
 from .sampler import Sampler
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = ["DistributedSampler"]
 
