@@ -1,6 +1,7 @@
 // Limits of the heuristics that choose among convolution algorithms: where an algorithm stops to be faster than the
-// next. Measured by benchmarks/conv.py on one core of an AMD EPYC (Zen 5, AVX-512, bf16), November 2026. They change
-// speed alone: what an algorithm can compute at all is its X_applicable().
+// next. They were found over time with benchmarks/conv.py on x86-64 servers with AVX-512 (AMD Zen 4 and Intel), and
+// gathered here in November 2026 without measuring them again. They change speed alone: what an algorithm can compute
+// at all is its X_applicable().
 #pragma once
 #include <cstdint>
 

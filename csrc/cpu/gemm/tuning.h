@@ -1,7 +1,7 @@
 // Thresholds of the GEMM driver (driver.h): which algorithm takes a problem, and how large a task is. A "mac" is one
-// multiply-add. Found by measurement in November 2026 on two cores of an x86-64 virtual machine with AVX-512 (48 KB
-// first-level and 1 MB second-level cache a core); benchmarks/ops.py and benchmarks/layers.py measure again. Those that
-// choose between algorithms (own GEMM or OpenBLAS, slices of the sum) change how results are rounded.
+// multiply-add. They were found over time on x86-64 virtual machines of two cores with AVX-512, and gathered here in
+// November 2026 without measuring them again; benchmarks/ops.py and benchmarks/layers.py do. Those that choose between
+// algorithms (own GEMM or OpenBLAS, slices of the sum) change how results are rounded.
 #pragma once
 #include <cstdint>
 
