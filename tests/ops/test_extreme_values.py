@@ -266,3 +266,11 @@ def test_matrix_exp_of_a_batch_with_a_matrix_that_is_not_finite(bad):
     assert both[1].isnan().all()
     one = rl.tensor([[bad]])
     rl.testing.assert_close(rl.linalg.matrix_exp(one), one.exp(), equal_nan=True)
+
+
+def test_transforms_of_padded_signals_have_a_history():
+    x = rl.ones(2, 3, dtype=rl.float64, requires_grad=True)
+    for y in (rl.fft.fft(x, n=8), rl.fft.rfft(x, n=8), rl.fft.fft2(x, s=(4, 8)), rl.fft.ihfft(x, n=8)):
+        assert y.requires_grad
+    (dx,) = rl.autograd.grad(rl.fft.fft(x, n=8).abs().square().sum(), x)
+    assert rl.allclose(dx, rl.full_like(x, 16.0))

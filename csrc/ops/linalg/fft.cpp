@@ -64,8 +64,10 @@ static Tensor padded(const Tensor& x, int64_t dim, int64_t n) {
   int64_t length = sizes[dim];
   sizes[dim] = n;
   Tensor y = zeros(sizes, x.dtype(), x.device());
-  NoGrad raw;
-  copy_into(narrow(y, dim, 0, length), x);
+  {
+    NoGrad raw;
+    copy_into(narrow(y, dim, 0, length), x);
+  }
   return record<PadEndBackward>(y, {x}, [&](auto& node) {
     node.dim = dim;
     node.length = length;
