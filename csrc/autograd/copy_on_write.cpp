@@ -35,7 +35,8 @@ struct CopyKept final : FieldVisitor {
   explicit CopyKept(Storage* s) : written(s) {}
   void saved(const char*, Saved& s) override {
     const Tensor& t = s.tensor_;
-    if (s.output_nr_ != Saved::kApart || !t.defined() || t.storage() != written || t.version() != s.version_) return;
+    if (s.output_nr_ != Saved::kCopyOnWrite || !t.defined() || t.storage() != written || t.version() != s.version_)
+      return;
     NoGrad raw;
     Tensor copy = g_engine_ops.clone(t);
     if (t->grad_fn) copy = with_history(std::move(copy), Edge(t->grad_fn, t->output_nr));
@@ -51,7 +52,7 @@ struct CopyKept final : FieldVisitor {
 
 }  // namespace
 
-Saved save_apart(Node& node, const Tensor& input) {
+Saved save_copy_on_write(Node& node, const Tensor& input) {
   if (input->inference) {  // which may not be saved, while its copy may
     NoGrad raw;
     return save(g_engine_ops.clone(input));
@@ -61,9 +62,9 @@ Saved save_apart(Node& node, const Tensor& input) {
   if (!weak) throw Error(ErrorKind::Runtime, "");
   if (keepers().size() >= g_sift_at) sift();
   keepers().emplace(input.storage(), weak);
-  input.storage()->kept_apart = true;
+  input.storage()->copy_on_write = true;
   Saved s = save_view(input);
-  if (!s.packed_) s.output_nr_ = Saved::kApart;
+  if (!s.packed_) s.output_nr_ = Saved::kCopyOnWrite;
   return s;
 }
 
@@ -77,9 +78,9 @@ Saved save_view(const Tensor& input) {
   return s;
 }
 
-void copy_apart(Storage* written) {
+void copy_for_nodes(Storage* written) {
   written->materialize();
-  written->kept_apart = false;
+  written->copy_on_write = false;
   // Held, and off the list, before anything is copied: a copy may wake the collector, which may free nodes or record.
   struct Taken {
     PyObject* weak;
@@ -103,7 +104,7 @@ void copy_apart(Storage* written) {
     }
   } catch (...) {  // no memory for a copy: nothing is written, and the rest waits for the next write
     for (; at < taken.size(); ++at) keepers().emplace(written, taken[at].weak);
-    written->kept_apart = true;
+    written->copy_on_write = true;
     throw;
   }
 }

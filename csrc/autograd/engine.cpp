@@ -39,8 +39,8 @@ struct Capture {
 // Note [Threads of backward]
 // A graph may be visited by several backwards at a time: one that a node or a hook of another one starts, and those of
 // other threads, which run while a kernel or a hook has released the interpreter lock. So what a backward knows of a
-// node is its own (`State`); the node remembers the last backward that visited it and the place of its state there. A
-// backward that finds another one's number looks its own place up in a table, which is made when that first happens.
+// node is its own (`State`); the node remembers the last backward that visited it and the slot of its state there. A
+// backward that finds another one's number looks its own slot up in a table, which is made when that first happens.
 // Finding the nodes of the graph allocates no Python objects, and so happens without a change of threads.
 class Run {
  public:
@@ -250,9 +250,9 @@ class Run {
 
   void run(Node& n) {
     struct Running {
-      const Node*& place;
+      const Node*& slot;
       const Node* before;
-      ~Running() { place = before; }
+      ~Running() { slot = before; }
     } running{running_, std::exchange(running_, &n)};
     Grads dy;
     bool captured, needed;

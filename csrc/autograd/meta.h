@@ -79,7 +79,7 @@ struct EngineOps {
   Tensor (*clone)(const Tensor&);
   Tensor (*as_strided)(const Tensor&, IntSpan sizes, IntSpan strides, int64_t offset);
   Tensor (*real)(const Tensor&);
-  // A tensor with the base's sizes and strides, dy summed into the places of the view, zero elsewhere.
+  // A tensor with the base's sizes and strides, dy summed into the elements of the view, zero elsewhere.
   Tensor (*embed)(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, IntSpan strides,
                   int64_t distance);
   void (*copy)(const Tensor& into, const Tensor& from);      // raw: no history, no counting

@@ -55,7 +55,7 @@ class Saved {
 
   Tensor tensor_;  // inputs: the tensor itself; outputs: an alias without history
   uint32_t version_ = 0;
-  static constexpr int32_t kInput = -1, kInputWithHistory = -2, kNothing = -3, kApart = -4;
+  static constexpr int32_t kInput = -1, kInputWithHistory = -2, kNothing = -3, kCopyOnWrite = -4;
   int32_t output_nr_ = kNothing;  // >= 0: result number of the node itself
   PyObject* packed_ = nullptr;    // what a saved-tensor pack hook returned
   PyObject* unpack_hook_ = nullptr;
@@ -142,7 +142,7 @@ struct Node {
   PyObject_HEAD PyObject* dict;
   PyObject* weakrefs;
   const NodeType* type;
-  uint64_t sequence;           // later calls have higher numbers
+  uint64_t sequence;           // later calls have a higher one
   SmallVector<Edge, 2> edges;  // one per input
   SmallVector<ResultMeta, 1> results;
   Site site;         // the line that recorded it

@@ -48,7 +48,7 @@ struct ConvArguments {
 struct ConvAlgorithm {
   const char* name;
   ConvIsa isa = ConvIsa::Any;
-  uint32_t dtypes;  // bits by DType; half types are converted for rows of Float32
+  uint32_t dtypes;  // bits by DType; float16 and bfloat16 are converted for rows of Float32
   ConvPass pass;
   ConvLayout layout = ConvLayout::NCHW;
   bool adds_bias = true;                        // run() adds the bias itself

@@ -90,7 +90,7 @@ enum class Pointwise : uint16_t {
   Signbit,
   // activations; the *Grad rows are out = f(dy, saved)
   Relu,
-  LeakyRelu /* d0 slope */,
+  LeakyRelu /* d0 negative_slope */,
   Elu /* d0 alpha, d1 scale, d2 input scale */,
   Gelu,
   GeluTanh,
@@ -143,7 +143,7 @@ enum class Pointwise : uint16_t {
   Logaddexp,
   Logaddexp2,
   Heaviside,
-  Prelu /* x, slope below 0 */,
+  Prelu /* x, weight below 0 */,
   SquaredDifference,
   LogitsLoss /* x, t -> (1 - t) x - log sigmoid(x) */,
   Huber /* x, y -> d1 * d^2 / 2 of d = x - y, linear with derivative d0 d1 from |d| = d0 on */,

@@ -33,7 +33,7 @@ class Error : public std::exception {
   std::string message_;
 };
 
-// Parts of a message: text, numbers, and anything with a `std::string to_text(const T&)` found by its namespace.
+// Parts of a message: text, values, and anything with a `std::string to_text(const T&)` found by its namespace.
 inline std::string to_text(const char* s) { return s; }  // also of char*, which would pass for a bool
 inline std::string to_text(std::string_view s) { return std::string(s); }
 inline std::string to_text(const std::string& s) { return s; }

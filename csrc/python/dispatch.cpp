@@ -105,14 +105,14 @@ void swap_bodies(const Tensor& a, const Tensor& b) {
   CHECK(Py_TYPE(x)->tp_basicsize == Py_TYPE(y)->tp_basicsize, Runtime,
         "Cannot swap t1 and t2 if they have different slots");
   std::swap(x->ob_base.ob_type, y->ob_base.ob_type);
-  const bool x_inline = x->sizes == x->room, y_inline = y->sizes == y->room;
+  const bool x_inline = x->sizes == x->inline_geometry, y_inline = y->sizes == y->inline_geometry;
   char spare[sizeof(TensorObject)];
   char *p = reinterpret_cast<char*>(x) + kHead, *q = reinterpret_cast<char*>(y) + kHead;
   std::memcpy(spare, p, sizeof(TensorObject) - kHead);
   std::memcpy(p, q, sizeof(TensorObject) - kHead);
   std::memcpy(q, spare, sizeof(TensorObject) - kHead);
-  if (y_inline) x->sizes = x->room;
-  if (x_inline) y->sizes = y->room;
+  if (y_inline) x->sizes = x->inline_geometry;
+  if (x_inline) y->sizes = y->inline_geometry;
   for (TensorObject* t : {x, y})
     if (AccumulateGrad* node = std::exchange(t->accumulator, nullptr)) node->variable = Tensor();
   // Whoever saved one of them for backward finds that it has changed.

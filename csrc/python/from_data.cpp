@@ -1,4 +1,4 @@
-// tensor(data): nested sequences, numbers, arrays and tensors become a new tensor.
+// tensor(data): nested sequences, scalars, arrays and tensors become a new tensor.
 #include <cstring>
 #include <vector>
 
@@ -52,7 +52,7 @@ bool numpy_scalar_dtype(PyObject* o, DType* out) {
   return std::strncmp(name + 6, "bool", 4) == 0 && (*out = DType::Bool, true);
 }
 
-// The type that a nest of values would have: tensors and NumPy numbers keep theirs, Python numbers take the defaults.
+// The type that a nest of values would have: tensors and NumPy scalars keep theirs, Python scalars take the defaults.
 struct Survey {
   Ints sizes;
   ResultType types;
@@ -221,7 +221,7 @@ void fill(PyObject* o, int64_t depth, IntSpan sizes, IntSpan strides, char* data
 
 }  // namespace
 
-// A new tensor from anything that holds numbers. Arrays and tensors are copied.
+// A new tensor from anything that holds values. Arrays and tensors are copied.
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device device) {
   Tensor result;
   if (is_tensor(data)) {

@@ -59,7 +59,7 @@ bool plain_tensor(PyObject* o, const Tensor* lead) {
 }
 
 // Whether the terms mean for these inputs what the ops they stand for mean: functions of tensors get tensors, bounds
-// are numbers, and what Python computes of numbers alone is a number.
+// are scalars, and what Python computes of scalars alone is a scalar.
 bool terms_fit(const Program& program, Span<Value> inputs) {
   struct Known {
     bool is_number = false;

@@ -49,7 +49,7 @@ void generator_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Seeds may be written as signed or as unsigned 64-bit numbers.
+// Seeds may be written as signed or as unsigned 64-bit integers.
 uint64_t seed_from(PyObject* value) {
   CHECK(is_integer(value) && !is_tensor(value), Runtime, "manual_seed expected a long, but got ",
         Py_TYPE(value)->tp_name);

@@ -5,7 +5,7 @@
 namespace rl {
 namespace {
 
-// Subclasses of Tensor are made at run time; numbers, strings and lists are not.
+// Subclasses of Tensor are made at run time; scalars, strings and lists are not.
 bool quick_is_tensor(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
   return t == g_tensor_type || ((t->tp_flags & Py_TPFLAGS_HEAPTYPE) && PyType_IsSubtype(t, g_tensor_type));

@@ -66,7 +66,7 @@ PyObject* invoke_inplace(const OpDef& def, Overload& o, Bound& b) {
     });
   if (!(flags & kFreeOut))  // elementwise ops look for themselves, where they know that they write directly
     each_tensor(b.slots + 1, static_cast<int>(o.params.size()) - 1, [&](const Tensor& read) {
-      if (flags & kApart) check_no_overlap(self, read);
+      if (flags & kNoOverlap) check_no_overlap(self, read);
       else if (!traits.direct) check_no_partial_overlap(self, read);
     });
   Tensor y = apply_inplace(

@@ -97,7 +97,7 @@ const std::pair<const char*, const char*> kOutWords[] = {
     {"heaviside", "heaviside is not yet implemented for complex tensors."},
     {"nonzero_static", "nonzero_static: Expected out tensor to have scalar type Long"},
 };
-std::string out_words(const OpDef& def, DType wanted, DType have, const char* part) {
+std::string out_message(const OpDef& def, DType wanted, DType have, const char* part) {
   for (auto& [name, words] : kOutWords)
     if (def.name == name) return words;
   if (def.name == "frexp" && !(part && part[0] == 'i'))
@@ -134,7 +134,7 @@ void check_out_type(const OpDef& def, PyObject* out, PyObject* result, uint32_t 
   CHECK(!(flags & kBoolOut), Runtime, def.name, " only supports bool tensor for result, got: ", info(have).legacy);
   fail(ErrorKind::Runtime, "Expected out tensor to have dtype ", info(wanted).name, ", but got ", info(have).name,
        " instead (", def.name, "() out tensor must be same dtype as the input tensor; ",
-       out_words(def, wanted, have, part), ")");
+       out_message(def, wanted, have, part), ")");
 }
 
 // Writes `result`, a tensor or a tuple of them, and returns what the call returns: out, or a tuple of what is in it.
@@ -161,7 +161,7 @@ PyObject* finish_out(const OpDef& def, PyObject* out, PyObject* result) {
   return Py_NewRef(out);
 }
 
-// Memory that a result may not be written to: places that are one and the same, or that an argument lies across.
+// Memory that a result may not be written to: elements that are one and the same, or that an argument lies across.
 void check_out_memory(PyObject* out, PyObject* const* slots, int count, uint32_t flags) {
   if (PyTuple_Check(out) || PyList_Check(out)) {
     // One level: a list may hold itself.
@@ -176,7 +176,7 @@ void check_out_memory(PyObject* out, PyObject* const* slots, int count, uint32_t
   if (flags & kFreeOut) return;
   each_tensor(slots, count, [&](const Tensor& read) {
     bool self = (flags & kInplace) && read.get() == reinterpret_cast<TensorObject*>(slots[0]);
-    flags & kApart && !self ? check_no_overlap(written, read) : check_no_partial_overlap(written, read);
+    flags & kNoOverlap && !self ? check_no_overlap(written, read) : check_no_partial_overlap(written, read);
   });
 }
 
@@ -269,7 +269,7 @@ PyObject* invoke_out(const OpDef& def, Overload& o, Bound& b) {
     return result;
   }
   Owned owned(result);
-  if (!(flags & (kFreeOut | kApart))) check_read_write(b, count, result);
+  if (!(flags & (kFreeOut | kNoOverlap))) check_read_write(b, count, result);
   // Of a complex number abs() makes another type anyway, which may be cast.
   const bool changes_type = def.name == "abs" && Tensor::borrow(b.slots[0]).is_complex();
   if ((flags & (kExactOut | kBoolOut)) && !changes_type) check_out_type(def, b.out, result, flags);

@@ -35,32 +35,32 @@ PyObject* by_name(const char* name, PyObject* a, PyObject* b) {
   return result;
 }
 
-// The op of an operator and of the same with its operands turned, and by which methods a class with
+// The op of an operator and of the same with its operands reflected, and by which methods a class with
 // __torch_function__ sees them if that is not the op itself.
 struct Spelling {
-  const char *op, *turned;
-  const char *seen = nullptr, *seen_turned = nullptr;
+  const char *op, *reflected;
+  const char *seen = nullptr, *seen_reflected = nullptr;
 };
 
 PyObject* by_spelling(const Spelling& names, PyObject* a, PyObject* b) {
-  bool turned = !is_tensor(a);
-  if (turned) std::swap(a, b);
-  if (const char* seen = turned ? names.seen_turned : names.seen)
+  bool reflected = !is_tensor(a);
+  if (reflected) std::swap(a, b);
+  if (const char* seen = reflected ? names.seen_reflected : names.seen)
     if (asks(a, true) || (b && asks(b, true))) {
       PyObject* args[] = {a, b};
       return method_override(seen, args, b ? 2 : 1, nullptr);
     }
-  return by_name(turned ? names.turned : names.op, a, b);
+  return by_name(reflected ? names.reflected : names.op, a, b);
 }
-// Nobody computes a op b: the class of b may know the operator with its operands turned, as Python asks elsewhere.
-PyObject* turned_way(PyObject* a, PyObject* b, const Spelling& names) {
-  if (!names.seen_turned || !is_tensor(a) || Py_TYPE(a) == Py_TYPE(b) || !PyErr_ExceptionMatches(PyExc_TypeError))
+// Nobody computes a op b: the class of b may know the operator with its operands reflected, as Python asks elsewhere.
+PyObject* reflected_way(PyObject* a, PyObject* b, const Spelling& names) {
+  if (!names.seen_reflected || !is_tensor(a) || Py_TYPE(a) == Py_TYPE(b) || !PyErr_ExceptionMatches(PyExc_TypeError))
     return nullptr;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // before classes are looked at, which would clear it
   PyObject *args[] = {b, a}, *result = nullptr;
   bool asked = asks(b, true);
-  if (asked) result = method_override(names.seen_turned, args, 2, nullptr);
+  if (asked) result = method_override(names.seen_reflected, args, 2, nullptr);
   if (!asked || (!result && PyErr_ExceptionMatches(PyExc_TypeError))) {
     PyErr_Restore(type, value, trace);  // the first one names the operator as it was written
     return nullptr;
@@ -87,14 +87,14 @@ PyObject* or_not_implemented(PyObject* result, PyObject* a, PyObject* b) {
 PyObject* either_way(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(a) || !operand(b)) Py_RETURN_NOTIMPLEMENTED;
   PyObject* result = by_spelling(names, a, b);
-  return or_not_implemented(result ? result : turned_way(a, b, names), a, b);
+  return or_not_implemented(result ? result : reflected_way(a, b, names), a, b);
 }
 PyObject* in_place(PyObject* a, PyObject* b, const Spelling& names) {
   if (!operand(b)) Py_RETURN_NOTIMPLEMENTED;
   return or_not_implemented(by_spelling(names, a, b), a, b);
 }
 
-// Straight to the op for tensors and numbers.
+// Straight to the op for tensors and scalars.
 using Binary = Tensor (*)(const Value&, const Value&);
 inline PyObject* direct(Binary op, const char* name, PyObject* a, PyObject* b) {
   return guarded([&] {
@@ -145,7 +145,7 @@ PyObject* op_negative(PyObject* a) {
   });
 }
 
-// NumPy leaves == and != to the tensor: element by element, as with a tensor of the same numbers.
+// NumPy leaves == and != to the tensor: element by element, as with a tensor of the same values.
 static PyObject* compare_array(PyObject* a, PyObject* array, const char* name) {
   return guarded([&] { return by_name(name, a, tensor_from_array(array, false).object()); });
 }

@@ -37,7 +37,7 @@ void blank(TensorObject* t) {
   t->storage = nullptr;
   t->offset = 0;
   t->numel = 1;
-  t->sizes = t->room;
+  t->sizes = t->inline_geometry;
   t->version = nullptr;
   t->grad_fn = nullptr;
   t->grad = t->base = nullptr;
@@ -74,7 +74,7 @@ void tensor_dealloc(PyObject* self) {
   Py_XDECREF(reinterpret_cast<PyObject*>(std::exchange(t->base, nullptr)));
   if (t->version && t->version != &t->storage->version) release_version(t);
   if (t->storage) t->storage->unref();
-  if (t->sizes != t->room) PyMem_Free(t->sizes);
+  if (t->sizes != t->inline_geometry) PyMem_Free(t->sizes);
   if (type == g_tensor_type && spare().size() < kMaxSpare) {
     spare().push_back(t);  // keeps its reference to the class
     return;

@@ -248,7 +248,7 @@ PyMethodDef kDeviceMethods[] = {
     {"__deepcopy__", named_copy, METH_O, nullptr},       {"__enter__", device_enter, METH_NOARGS, nullptr},
     {"__exit__", device_exit, METH_VARARGS, nullptr},    {nullptr, nullptr, 0, nullptr}};
 
-// Size: a tuple of ints with numel(). The size of a ragged dimension (rushlight.nested) stands for many numbers and
+// Size: a tuple of ints with numel(). The size of a ragged dimension (rushlight.nested) stands for many lengths and
 // stays the object that it is.
 
 bool is_ragged(PyObject* item) {

@@ -116,8 +116,8 @@ PyObject* scalar_object(const Scalar& s) {
   return nullptr;
 }
 
-bool is_list_integer(PyObject* item, Py_ssize_t place) {
-  if (is_integer(item) || (place > 0 && PyBool_Check(item))) return true;
+bool is_list_integer(PyObject* item, Py_ssize_t position) {
+  if (is_integer(item) || (position > 0 && PyBool_Check(item))) return true;
   if (!is_ndarray(item)) return false;
   PyObject* number = PyNumber_Index(item);  // an array of no dimensions
   if (!number) PyErr_Clear();

@@ -49,9 +49,9 @@ bool is_integer(PyObject* o);              // int or NumPy integer or integral 0
 Scalar scalar_from(PyObject* o);           // number or 0-dim tensor
 int64_t integer_from(PyObject* o);
 bool is_list_integer(PyObject* item,
-                     Py_ssize_t place);  // an integer, also as a 0-dim array, or a bool that is not the first
-bool is_int_list(PyObject* o);           // sequence of such
-Ints ints_from(PyObject* o);             // sequence, or one integer
+                     Py_ssize_t position);  // an integer, also as a 0-dim array, or a bool that is not the first
+bool is_int_list(PyObject* o);              // sequence of such
+Ints ints_from(PyObject* o);                // sequence, or one integer
 bool is_tensor_list(PyObject* o);
 Tensors tensors_from(PyObject* o);
 bool is_generator(PyObject* o);

@@ -27,7 +27,7 @@ struct Kernel {
   // The gradient of one operand in terms of a program, for float tensors; programs hold ops that have it, and masks.
   int (*gradient)(ops::Writer& w) = nullptr;
   uint32_t wrt = ~0u;                          // operands that a gradient goes to: a bit each
-  double (*number)(double, double) = nullptr;  // of plain numbers, where Python computes the same
+  double (*number)(double, double) = nullptr;  // of Python scalars, where Python computes the same
 
   constexpr bool is_mask() const { return rule == Rule::Bool || rule == Rule::FloatBool; }
   constexpr bool fusable() const { return gradient || is_mask(); }

@@ -21,7 +21,7 @@ namespace rl {
   X(kRandom, random, 8, "draws random numbers") \
   X(kFactory, factory, 9, "makes tensors from no tensor") \
   X(kOverlapOk, overlap_ok, 10, "writes (in place, out=) also where several elements share memory") \
-  X(kApart, apart, 11, "what is written (in place, out=) may share no memory with another argument, not even be one") \
+  X(kNoOverlap, no_overlap, 11, "what is written (in place, out=) may share no memory with another argument, not even be one") \
   X(kExactOut, exact_out, 12, "out= must have the result's own type; else any that the result can be cast to") \
   X(kCastLow, cast_low, 13, "inside autocast, float arguments (not float64) become the region's short type") \
   X(kCastFull, cast_full, 14, "... float32") \

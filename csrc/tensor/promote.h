@@ -10,7 +10,7 @@ DType promote_types(DType a, DType b);
 // Whether `from` may be written to `to` without changing kind (float -> int may not, int -> float may).
 bool can_cast(DType from, DType to);
 
-// Collects operands: tensors with dimensions decide, then 0-dim tensors, then numbers, each only by rising to a
+// Collects operands: tensors with dimensions decide, then 0-dim tensors, then Python scalars, each only by rising to a
 // higher kind (bool < int < float < complex).
 class ResultType {
  public:

@@ -120,13 +120,13 @@ struct LazyCopies {
 Storage* Storage::lazy_clone() {
   if (!lazy) {
     lazy = new LazyCopies{1, release, owner, resizable};
-    kept_apart = true;
+    copy_on_write = true;
   }
   Storage* s = borrow(data, bytes, nullptr, nullptr);
   s->device = device;
   s->resizable = true;
   s->lazy = lazy;
-  s->kept_apart = true;
+  s->copy_on_write = true;
   ++lazy->refs;
   return s;
 }

@@ -28,7 +28,7 @@ struct Storage {
   int64_t bytes = 0;
   Device device;
   bool resizable = true;
-  bool kept_apart = false;  // a node has something here that a write must copy first (autograd/copy_on_write.h)
+  bool copy_on_write = false;  // a node has something here that a write must copy first (autograd/copy_on_write.h)
   void (*release)(Storage*) = nullptr;  // null: memory of the device's backend
   void* owner = nullptr;                // for `release`
   void* object = nullptr;               // its Python object, if there is one

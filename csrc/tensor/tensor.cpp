@@ -15,12 +15,12 @@ DType g_default_dtype = DType::Float32;
 // Room for ndim sizes and strides.
 void make_room(TensorObject* t, int64_t ndim) {
   if (ndim == t->ndim) return;
-  if (t->sizes != t->room) PyMem_Free(t->sizes);
-  t->sizes = t->room;
+  if (t->sizes != t->inline_geometry) PyMem_Free(t->sizes);
+  t->sizes = t->inline_geometry;
   if (ndim > TensorObject::kInlineDims) {
     t->sizes = static_cast<int64_t*>(PyMem_Malloc(static_cast<size_t>(2 * ndim) * sizeof(int64_t)));
     if (!t->sizes) {
-      t->sizes = t->room;
+      t->sizes = t->inline_geometry;
       t->ndim = 0;
       fail(ErrorKind::OutOfMemory, "out of memory for a shape");
     }

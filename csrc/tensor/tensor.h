@@ -29,7 +29,7 @@ struct TensorObject {
   Storage* storage;
   int64_t offset;  // in elements
   int64_t numel;
-  int64_t* sizes;  // ndim sizes, then ndim strides (in elements); points at `room` up to kInlineDims
+  int64_t* sizes;  // ndim sizes, then ndim strides (in elements); points at `inline_geometry` up to kInlineDims
   Version* version;
   Node* grad_fn;  // owned; null for leaves
   TensorObject* grad;
@@ -50,7 +50,7 @@ struct TensorObject {
   ViewOrigin view_origin;
   Device device;
   static constexpr int kInlineDims = 5;
-  int64_t room[2 * kInlineDims];
+  int64_t inline_geometry[2 * kInlineDims];
 
   const int64_t* strides() const { return sizes + ndim; }
   // A view asks for gradients whenever its base does.

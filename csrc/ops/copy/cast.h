@@ -9,10 +9,10 @@ Tensor cast(const Tensor& input, DType dtype);  // the same tensor if it has tha
 Tensor clone(const Tensor& input, std::optional<MemoryFormat> format = std::nullopt);
 Ints strides_for(const Tensor& t, MemoryFormat format);  // strides of t's sizes in that memory order
 Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::Contiguous);
-// Whether a batch of pictures or volumes has its channels last by choice: where sizes of 1 leave the order open, it is
+// Whether a batch of images or volumes has its channels last by choice: where sizes of 1 leave the order open, it is
 // row-major. What layers make of such an input has them last, too.
 bool channels_last(const Tensor& t);
-// Memory for a result, in that order if it is wanted (of pictures and volumes).
+// Memory for a result, in that order if it is wanted (of images and volumes).
 Tensor empty_ordered(const Ints& sizes, DType dtype, Device device, bool channels_last);
 // A new result, not recorded yet, with its channels last in memory if that is wanted.
 Tensor ordered(Tensor y, bool channels_last);

@@ -45,7 +45,7 @@ Tensor scalar_tensor(const Scalar& value, OptDType dtype, OptLayout layout, OptD
 }
 
 // Memory for a tensor like another one.
-Tensor room_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptFormat format) {
+Tensor uninitialized_like(const Tensor& like, OptDType dtype, OptLayout layout, OptDevice device, OptFormat format) {
   check_factory(layout, device);
   return empty_strided(like.sizes(), strides_for(like, format.value_or(MemoryFormat::Preserve)),
                        dtype.value_or(like.dtype()), device.value_or(like.device()));
@@ -55,11 +55,11 @@ Tensor empty_like_op(const Tensor& like, OptDType dtype, OptLayout layout, OptDe
   if (is_sparse(layout))
     return sparse_zeros("empty_like", like.sizes(), *layout, dtype.value_or(like.dtype()),
                         requires_grad.value_or(false));
-  return finish(known(room_like(like, dtype, layout, device, format)), requires_grad);
+  return finish(known(uninitialized_like(like, dtype, layout, device, format)), requires_grad);
 }
 Tensor full_like(const Tensor& like, const Scalar& value, OptDType dtype, OptLayout layout, OptDevice device, OptBool,
                  OptBool requires_grad, OptFormat format) {
-  Tensor t = room_like(like, dtype, layout, device, format);
+  Tensor t = uninitialized_like(like, dtype, layout, device, format);
   fill_raw(t, value);
   return finish(t, requires_grad);
 }

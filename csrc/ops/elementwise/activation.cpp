@@ -5,7 +5,7 @@
 
 namespace rl::ops {
 
-// A slope that is constant around every x is still computed from x: its derivative is 0, not nothing.
+// A derivative that is constant around every x is still computed from x: its derivative is 0, not nothing.
 struct ConstantSlopeBackward : Node {
   static constexpr const char* kName = "ConstantSlopeBackward";
   static constexpr bool kStacks = true;
@@ -33,7 +33,7 @@ Tensor relu(const Tensor& x) {
   return from_result<ReluBackward>(unary("relu", kRelu, x), x);
 }
 
-// leaky_relu: y = x, or slope x below 0        dx = dy, or slope dy
+// leaky_relu: y = x, or negative_slope x below 0        dx = dy, or negative_slope dy
 struct LeakyReluBackward : Node {
   static constexpr const char* kName = "LeakyReluBackward0";
   static constexpr bool kStacks = true;
@@ -41,41 +41,43 @@ struct LeakyReluBackward : Node {
   double negative_slope = 0;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    return {slope_at(x, dy[0])};
+    return {negative_slope_at(x, dy[0])};
   }
-  Tensor slope_at(const Tensor& x, const Tensor& dy) const {
+  Tensor negative_slope_at(const Tensor& x, const Tensor& dy) const {
     if (grad_enabled()) return flat_in(x, where(gt(x, 0), dy, mul(dy, negative_slope)));
     return binary("leaky_relu_backward", Pointwise::LeakyReluGrad, dy, x, with_numbers(Rule::Same, negative_slope));
   }
   FIELDS(self, negative_slope)
 };
-// In place, of the result, whose sign is x's unless the slope is negative.
+// In place, of the result, whose sign is x's unless negative_slope is negative.
 struct LeakyReluResultBackward : LeakyReluBackward {
   static constexpr const char* kName = "LeakyReluBackward1";
   Saved result;
   Grads backward(const Grads& dy) {
     CHECK(negative_slope >= 0, Runtime,
-          "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. The "
+          "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. "
+          "The "
           "result ",
-          "does not tell on which side of 0 the input was: call out-of-place version, leaky_relu(x, slope), instead.");
-    return {slope_at(result.unpack(*this), dy[0])};
+          "does not tell on which side of 0 the input was: call out-of-place version, leaky_relu(x, negative_slope), "
+          "instead.");
+    return {negative_slope_at(result.unpack(*this), dy[0])};
   }
   FIELDS(result, negative_slope)
 };
 static constexpr Kernel kLeakyRelu{.op = Pointwise::LeakyRelu, .cost = 2};
 Tensor leaky_relu(const Tensor& x, const Scalar& negative_slope) {
-  double slope = float_number(negative_slope, x.dtype());
-  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, slope));
+  const double factor = float_number(negative_slope, x.dtype());
+  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, factor));
   return record<LeakyReluBackward>(y, {x}, [&](auto& n) {
     n.self = save(x);
-    n.negative_slope = slope;
+    n.negative_slope = factor;
   });
 }
-static Tensor leaky_relu_from_result(const Tensor& x, double slope) {
-  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, slope));
+static Tensor leaky_relu_from_result(const Tensor& x, double negative_slope) {
+  Tensor y = unary("leaky_relu", kLeakyRelu.op, x, with_numbers(kLeakyRelu, negative_slope));
   return record<LeakyReluResultBackward>(y, {x}, [&](auto& n) {
     n.result = save_output(n, y);
-    n.negative_slope = slope;
+    n.negative_slope = negative_slope;
   });
 }
 
@@ -249,9 +251,10 @@ static Tensor relu_f(const Tensor& x, bool inplace) {
   return maybe_inplace("relu_", x, inplace, [&] { return relu(x); }, true);
 }
 static Tensor relu_inplace(const Tensor& x) { return relu_f(x, true); }
-static Tensor leaky_relu_f(const Tensor& x, const Scalar& slope, bool inplace) {
-  if (!inplace) return leaky_relu(x, slope);
-  return maybe_inplace("leaky_relu_", x, true, [&] { return leaky_relu_from_result(x, slope.to_double()); }, true);
+static Tensor leaky_relu_f(const Tensor& x, const Scalar& negative_slope, bool inplace) {
+  if (!inplace) return leaky_relu(x, negative_slope);
+  return maybe_inplace(
+      "leaky_relu_", x, true, [&] { return leaky_relu_from_result(x, negative_slope.to_double()); }, true);
 }
 static Tensor hardtanh_f(const Tensor& x, double min_val, double max_val, bool inplace) {
   return maybe_inplace("hardtanh_", x, inplace, [&] { return hardtanh(x, min_val, max_val); });
@@ -269,7 +272,9 @@ static Tensor threshold_f(const Tensor& x, const Scalar& t, const Scalar& value,
 static Tensor threshold_inplace(const Tensor& x, const Scalar& t, const Scalar& value) {
   return threshold_f(x, t, value, true);
 }
-static Tensor leaky_relu_inplace(const Tensor& x, const Scalar& slope) { return leaky_relu_f(x, slope, true); }
+static Tensor leaky_relu_inplace(const Tensor& x, const Scalar& negative_slope) {
+  return leaky_relu_f(x, negative_slope, true);
+}
 static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) {
   return hardtanh_f(x, min_val, max_val, true);
 }

@@ -4,9 +4,9 @@
 
 namespace rl::ops {
 
-// The slope of elu at 0, where two pieces meet, is that of the lower one, and constant: PyTorch's second derivative is
-// 0 there. What lies outside of the lower piece, NaN and infinities too, is kept out of its formula.
-static Tensor elu_slope(const Tensor& at, const Tensor& below, double above) {
+// The derivative of elu at 0, where two pieces meet, is that of the lower one, and constant: PyTorch's second
+// derivative is 0 there. What lies outside of the lower piece, NaN and infinities too, is kept out of its formula.
+static Tensor elu_derivative(const Tensor& at, const Tensor& below, double above) {
   return where(le(at, 0), below, Scalar(above));
 }
 
@@ -24,7 +24,7 @@ struct EluBackward : Node {
       return {binary("elu_backward", Pointwise::EluGrad, dy[0], x, options)};
     }
     Tensor below = mul(exp(mul(keep_where(lt(x, 0), x), input_scale)), alpha * scale * input_scale);
-    return {mul(dy[0], elu_slope(x, below, scale))};
+    return {mul(dy[0], elu_derivative(x, below, scale))};
   }
   FIELDS(self, alpha, scale, input_scale)
 };
@@ -46,7 +46,7 @@ struct EluResultBackward : Node {
       return {binary("elu_backward", Pointwise::EluResultGrad, dy[0], y, options)};
     }
     Tensor below = mul(add(keep_where(lt(y, 0), y), alpha * scale), input_scale);
-    return {mul(dy[0], elu_slope(y, below, scale))};
+    return {mul(dy[0], elu_derivative(y, below, scale))};
   }
   FIELDS(result, alpha, scale, input_scale)
 };
@@ -105,8 +105,8 @@ struct GeluBackward : Node {
       constexpr double kScale = 0.79788456080286535588, kCubic = 0.044715;
       Tensor x2 = square(x), t = tanh(mul(mul(x, add(mul(x2, kCubic), 1)), kScale));
       Tensor inner = mul(add(mul(x2, 3 * kCubic), 1), kScale);
-      Tensor slope = add(mul(add(t, 1), 0.5), mul(mul(mul(x, 0.5), add(neg(square(t)), 1)), inner));
-      return {mul(dy[0], slope)};
+      Tensor derivative = add(mul(add(t, 1), 0.5), mul(mul(mul(x, 0.5), add(neg(square(t)), 1)), inner));
+      return {mul(dy[0], derivative)};
     }
     Tensor cdf = mul(add(erf(mul(x, 0.70710678118654752440)), 1), 0.5);
     Tensor pdf = mul(exp(mul(square(x), -0.5)), 0.39894228040143267794);

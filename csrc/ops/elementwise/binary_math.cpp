@@ -25,8 +25,8 @@ struct PowBackward : Node {
     Grads dx(2);
     if (needs(0)) {
       if (b.is_tensor()) {
-        Tensor slope = mul(b, pow(a, sub(b, 1)));
-        dx[0] = zero_where(eq(b, 0), mul(dy[0], conj(slope)));
+        Tensor derivative = mul(b, pow(a, sub(b, 1)));
+        dx[0] = zero_where(eq(b, 0), mul(dy[0], conj(derivative)));
       } else if (b.number.equals(0)) {
         dx[0] = zeros_like(dy[0]);
       } else {
@@ -42,9 +42,9 @@ struct PowBackward : Node {
     }
     if (needs(1)) {
       Tensor base = a.is_tensor() ? a.tensor : full({}, a.number, y.dtype(), y.device());
-      Tensor slope = mul(y, log(cast(base, y.dtype())));
+      Tensor derivative = mul(y, log(cast(base, y.dtype())));
       Tensor rising = b.tensor.is_complex() ? ge(real(b.tensor), 0) : ge(b, 0);
-      dx[1] = mul(dy[0], zero_where(logical_and(eq(base, 0), rising), conj(slope)));
+      dx[1] = mul(dy[0], zero_where(logical_and(eq(base, 0), rising), conj(derivative)));
     }
     return dx;
   }
@@ -119,11 +119,11 @@ static Tensor float_power(const Value& a, const Value& b) {
   DType wide = is_complex(type_of(a, b)) ? DType::Complex128 : DType::Float64;
   auto widen = [&](const Value& v) { return v.is_tensor() ? Value(cast(v.tensor, wide)) : v; };
   Value x = widen(a), n = widen(b);
-  auto as_wide = [&](const Value& v) {  // a number must not decide the type, nor be an integer
+  auto as_tensor_of_type = [&](const Value& v) {  // a number must not decide the type, nor be an integer
     if (v.is_tensor() || v.number.is_complex()) return v;
     return Value(Scalar(v.number.to_double()));
   };
-  return pow(as_wide(x), as_wide(n));
+  return pow(as_tensor_of_type(x), as_tensor_of_type(n));
 }
 
 static Tensor float_power_inplace(const Tensor& x, const Value& exponent) {
@@ -329,17 +329,17 @@ struct IgammaBackward : Node {
   static constexpr const char* kName = "IgammaBackward0";
   static constexpr bool kStacks = true;
   Saved self, other;
-  Tensor slope(const Grads& dy) {
+  Tensor derivative(const Grads& dy) {
     if (needs(0)) no_derivative("igamma", "self");
     Tensor a = self.unpack(*this), x = other.unpack(*this);
     return mul(dy[0], exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a))));
   }
-  Grads backward(const Grads& dy) { return {Tensor(), slope(dy)}; }
+  Grads backward(const Grads& dy) { return {Tensor(), derivative(dy)}; }
   FIELDS(self, other)
 };
 struct IgammacBackward : IgammaBackward {
   static constexpr const char* kName = "IgammacBackward0";
-  Grads backward(const Grads& dy) { return {Tensor(), neg(slope(dy))}; }
+  Grads backward(const Grads& dy) { return {Tensor(), neg(derivative(dy))}; }
 };
 template <class N> static Tensor incomplete(const char* name, const Kernel& kernel, const Tensor& a, const Tensor& x) {
   return record<N>(binary(name, kernel, a, x), {a, x}, [&](auto& n) {

@@ -12,8 +12,8 @@ struct DivModeBackward : Node {
     return {needs(0) ? zeros_like(dy[0]) : Tensor(), needs(1) ? zeros_like(dy[0]) : Tensor()};
   }
 };
-// Half types divided by a number: computed in float from end to end, since cutting the fraction makes the rounding of
-// the number, or of the quotient, a whole unit.
+// float16 and bfloat16 divided by a number: computed in float from end to end, since cutting the fraction makes the
+// rounding of the number, or of the quotient, a whole unit.
 static Tensor quotient(const Kernel& kernel, const char* name, const Value& a, const Value& b) {
   if (a.is_tensor() && !b.is_tensor() && !b.number.is_complex() && is_half(a.tensor.dtype())) {
     NoGrad raw;

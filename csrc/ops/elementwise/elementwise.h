@@ -140,7 +140,7 @@ template <class F> Tensor maybe_inplace(const char* name, const Tensor& x, bool 
       &f);
 }
 
-// Which operands Python may give as numbers: the second, none, or the first (a second overload).
+// Which operands Python may give as scalars: the second, none, or the first (a second overload).
 using BinaryOp = Tensor (*)(const Value& a, const Value& b);
 template <BinaryOp F> Tensor tensor_first(const Tensor& a, const Value& b) { return F(a, b); }
 template <BinaryOp F> Tensor two_tensors(const Tensor& a, const Tensor& b) { return F(a, b); }

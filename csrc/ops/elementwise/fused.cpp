@@ -49,9 +49,9 @@ class Run {
 
   Tensors results(bool recorded) {
     find_numbers();
-    Tensors made = place_results(recorded);
+    Tensors made = bind_results(recorded);
     if (operands_.empty()) return made;
-    place_inputs();
+    bind_inputs();
     for (int v = program_.inputs(); v < program_.values(); ++v)
       if (!values_[v].is_number) add_step(v);
     const int count = static_cast<int>(operands_.size());
@@ -67,11 +67,11 @@ class Run {
   struct Known {
     bool is_number = false;
     double number = 0;
-    int place = -1;     // among the operands and registers
+    int slot = -1;      // among the operands and registers
     int last_use = -1;  // the value that is computed from it last
   };
 
-  // Numbers, and what is computed from numbers alone.
+  // Scalars, and what is computed from scalars alone.
   void find_numbers() {
     for (int v = 0; v < program_.values(); ++v) {
       Known& value = values_[v];
@@ -90,7 +90,7 @@ class Run {
     }
   }
   // The results, of which those that are computed come first among the operands.
-  Tensors place_results(bool recorded) {
+  Tensors bind_results(bool recorded) {
     Tensors results(static_cast<int64_t>(program_.results().size()));
     for (int64_t i = 0; i < results.size(); ++i) {
       const int v = program_.results()[i];
@@ -100,25 +100,25 @@ class Run {
       } else if (v < program_.inputs()) {
         const Tensor& t = inputs_[v].tensor;
         results[i] = same_as(t.sizes() == IntSpan(sizes_) ? t : expand(t, sizes_), recorded);
-      } else if (value.place >= 0) {
+      } else if (value.slot >= 0) {
         for (int64_t k = 0; k < i; ++k)
           if (program_.results()[k] == v) results[i] = same_as(results[k], recorded);
       } else {
         results[i] = empty(sizes_, type_, device_);
         value.last_use = program_.values();
-        value.place = add_operand(results[i].view());
+        value.slot = add_operand(results[i].view());
       }
     }
     return results;
   }
-  void place_inputs() {
+  void bind_inputs() {
     read_.reserve(inputs_.size()), strides_.reserve(inputs_.size());
     for (int v = 0; v < program_.inputs(); ++v) {
       if (values_[v].is_number || values_[v].last_use < 0) continue;
       read_.push_back(alike_ ? inputs_[v].tensor : readable(inputs_[v].tensor, sizes_));
       const Tensor& t = read_.back();
       if (!alike_) strides_.push_back(broadcast_strides(t, sizes_));
-      values_[v].place = add_operand(alike_ ? t.view() : view_of(t.memory(), strides_.back()));
+      values_[v].slot = add_operand(alike_ ? t.view() : view_of(t.memory(), strides_.back()));
     }
   }
   View view_of(void* data, const Ints& strides) const {
@@ -158,23 +158,23 @@ class Run {
     step.count = 1 + read;
     for (int i = 0; i < read; ++i) {
       Known& from = values_[term.of[i]];
-      if (from.place < 0) from.place = add_number(from.number);
-      step.values[i + 1] = from.place;
+      if (from.slot < 0) from.slot = add_number(from.number);
+      step.values[i + 1] = from.slot;
     }
-    if (value.place < 0)
-      value.place = kRegister + take_register(term.op->is_mask() ? 1 : static_cast<int>(itemsize(type_)));
-    step.values[0] = value.place;
+    if (value.slot < 0)
+      value.slot = kRegister + take_register(term.op->is_mask() ? 1 : static_cast<int>(itemsize(type_)));
+    step.values[0] = value.slot;
     for (int i = 0; i < read; ++i) {
       const Known& from = values_[term.of[i]];
-      if (from.place >= kRegister && from.last_use == v && !free_registers_.contains(from.place - kRegister))
-        free_registers_.push_back(from.place - kRegister);
+      if (from.slot >= kRegister && from.last_use == v && !free_registers_.contains(from.slot - kRegister))
+        free_registers_.push_back(from.slot - kRegister);
     }
     if (op == Pointwise::Div && values_[term.of[0]].is_number) {
       // A number over a tensor is the number times the reciprocal, as for the operator.
-      steps_.push_back({loop_of(Pointwise::Reciprocal), {}, 2, {value.place, step.values[2]}});
+      steps_.push_back({loop_of(Pointwise::Reciprocal), {}, 2, {value.slot, step.values[2]}});
       step.loop = loop_of(Pointwise::Mul);
       step.values[2] = step.values[1];
-      step.values[1] = value.place;
+      step.values[1] = value.slot;
     }
     steps_.push_back(step);
   }
@@ -194,7 +194,7 @@ class Run {
   SmallVector<View, 12> operands_;
   Tensors read_;                         // the tensors of operands that are read
   SmallVector<Ints, 8> strides_;         // theirs, as broadcast
-  SmallVector<LoopScalar, 12> numbers_;  // what operands that are numbers point to
+  SmallVector<LoopScalar, 12> numbers_;  // what operands that are scalars point to
   SmallVector<int, 12> register_bytes_, free_registers_;
   SmallVector<ProgramStep, 12> steps_;
   int cost_ = 0;

@@ -5,7 +5,7 @@
 
 namespace rl::ops {
 
-// The results of a program. Its inputs are numbers, and row-major cpu tensors of one type, float32 or float64; the
+// The results of a program. Its inputs are scalars, and row-major cpu tensors of one type, float32 or float64; the
 // results have the sizes that the tensors broadcast to.
 Tensors fused(const std::shared_ptr<const Program>& program, Span<Value> inputs);
 

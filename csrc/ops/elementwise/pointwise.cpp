@@ -74,7 +74,7 @@ bool row_major_strides(const Tensor& t) {
   return true;
 }
 
-// The strides of a result whose operands are not all row-major. Operands of one shape (no numbers among them) that are
+// The strides of a result whose operands are not all row-major. Operands of one shape (no scalars among them) that are
 // all channels-last, or that share the strides of a dense order, hand these on as they are, also where a size is 1.
 Ints strides_from(const Tensor* operands, int count, IntSpan sizes, bool one_shape, const IntSpan* given, int tensors) {
   if (!one_shape) return result_strides(sizes, given, tensors);
@@ -110,7 +110,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
                  void (*fill_params)(LoopParams&, DType, const void*), const void* context) {
   // Where masks come first, the mask stays bool.
   int first = op == Pointwise::Where ? 1 : 0;
-  auto* write = op == Pointwise::Where ? write_single : write_operand;  // where() stores its numbers
+  auto* write = op == Pointwise::Where ? write_single : write_operand;  // where() stores its scalars
   ResultType types;
   const Tensor& lead = operands[first].tensor;
   bool same = lead.defined(), numbers_too = false;
@@ -191,7 +191,7 @@ Tensor pointwise(const char* name, Pointwise op, const Value* operands, int coun
       sizes = any ? broadcast_sizes(sizes, operands[i].tensor.sizes()) : Ints(operands[i].tensor.sizes());
       any = true;
     }
-  // Cast what has another type; 0-dim tensors become numbers in place.
+  // Cast what has another type; 0-dim tensors become scalars in place.
   Tensor converted[kMaxOperands];
   LoopScalar numbers[kMaxOperands];
   for (int i = 0; i < count; ++i) {

@@ -14,7 +14,7 @@ struct PointwiseOptions {
   bool complex_result = false;  // real operands, complex result (MakeComplex, MakePolar)
 };
 
-// Runs `op` over the operands; numbers join type promotion as Python numbers. No history: `record` follows.
+// Runs `op` over the operands; scalars join type promotion as those of Python. No history: `record` follows.
 // `fill_params`, if given, sets params that depend on the computing type (s0, s1).
 Tensor pointwise(const char* name, Pointwise op, const Value* operands, int count, const PointwiseOptions& options = {},
                  void (*fill_params)(LoopParams&, DType, const void*) = nullptr, const void* context = nullptr);

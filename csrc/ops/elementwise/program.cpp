@@ -30,22 +30,22 @@ int Program::add(const Term& term) {
 }
 
 void Program::finish() {
-  std::vector<int> place(static_cast<size_t>(values()), -1);
-  for (int r : results_) place[r] = 0;
+  std::vector<int> renumbered(static_cast<size_t>(values()), -1);
+  for (int r : results_) renumbered[r] = 0;
   for (int v = values() - 1; v >= inputs_; --v) {
-    if (place[v] < 0 || !term(v)->op) continue;
-    for (int i = 0; i < term(v)->op->operands; ++i) place[term(v)->of[i]] = 0;
+    if (renumbered[v] < 0 || !term(v)->op) continue;
+    for (int i = 0; i < term(v)->op->operands; ++i) renumbered[term(v)->of[i]] = 0;
   }
   std::vector<Term> kept;
   for (int v = 0; v < values(); ++v) {
-    if (v >= inputs_ && place[v] < 0) continue;
-    place[v] = v < inputs_ ? v : inputs_ + static_cast<int>(kept.size());
+    if (v >= inputs_ && renumbered[v] < 0) continue;
+    renumbered[v] = v < inputs_ ? v : inputs_ + static_cast<int>(kept.size());
     if (v < inputs_) continue;
     Term t = *term(v);
-    for (int i = 0; t.op && i < t.op->operands; ++i) t.of[i] = place[t.of[i]];
+    for (int i = 0; t.op && i < t.op->operands; ++i) t.of[i] = renumbered[t.of[i]];
     kept.push_back(t);
   }
-  for (int& r : results_) r = place[r];
+  for (int& r : results_) r = renumbered[r];
   terms_ = std::move(kept);
   sends_to_.assign(values(), false);
   for (int r : results_) sends_to_[r] = true;
@@ -68,10 +68,10 @@ std::shared_ptr<const Program> Program::derivative(const Bits& wanted, Span<int>
   const int gradients = static_cast<int>(results_.size());
   auto made = std::make_shared<Program>(inputs_ + gradients + static_cast<int>(kept.size()));
   Writer w{*made};
-  std::vector<int> place(values()), gradient(values(), -1);  // in the program that is made
-  Bits leads(values(), false);                               // to an input that is wanted
+  std::vector<int> renumbered(values()), gradient(values(), -1);  // in the program that is made
+  Bits leads(values(), false);                                    // to an input that is wanted
   for (int v = 0; v < values(); ++v) {
-    place[v] = v;
+    renumbered[v] = v;
     const Term* t = term(v);
     if (!t) {
       leads[v] = wanted[v];
@@ -79,25 +79,25 @@ std::shared_ptr<const Program> Program::derivative(const Bits& wanted, Span<int>
     }
     Term copy = *t;
     for (int i = 0; t->op && i < t->op->operands; ++i) {
-      copy.of[i] = place[t->of[i]];
+      copy.of[i] = renumbered[t->of[i]];
       if (t->op->sends(i) && leads[t->of[i]]) leads[v] = true;
     }
-    place[v] = -1;
+    renumbered[v] = -1;
     for (int64_t k = 0; k < kept.size(); ++k)
-      if (kept[k] == v) place[v] = inputs_ + gradients + static_cast<int>(k);
-    if (place[v] >= 0) continue;
+      if (kept[k] == v) renumbered[v] = inputs_ + gradients + static_cast<int>(k);
+    if (renumbered[v] >= 0) continue;
     const bool power = t->op && t->op->op == Pointwise::Pow;
-    place[v] = power ? w.power(copy.of[0], term(t->of[1])->number) : made->add(copy);
+    renumbered[v] = power ? w.power(copy.of[0], term(t->of[1])->number) : made->add(copy);
   }
   auto receive = [&](int v, int dy) { gradient[v] = gradient[v] < 0 ? dy : w.add(gradient[v], dy); };
   for (int i = 0; i < gradients; ++i) receive(results_[i], inputs_ + i);
   for (int v = values() - 1; v >= inputs_; --v) {
     if (gradient[v] < 0 || !leads[v]) continue;
     Term t = *term(v);
-    for (int i = 0; i < t.op->operands; ++i) t.of[i] = place[t.of[i]];
+    for (int i = 0; i < t.op->operands; ++i) t.of[i] = renumbered[t.of[i]];
     for (int i = 0; i < t.op->operands; ++i)
       if (const int of = term(v)->of[i]; t.op->sends(i) && leads[of]) {
-        Writer writer{*made, i, t.of[0], t.of[1], t.of[2], place[v], gradient[v]};
+        Writer writer{*made, i, t.of[0], t.of[1], t.of[2], renumbered[v], gradient[v]};
         receive(of, t.op->gradient(writer));
       }
   }

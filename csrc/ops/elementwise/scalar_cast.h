@@ -1,4 +1,4 @@
-// Python numbers on their way into elements: which type holds which number, and what is refused.
+// Python scalars on their way into elements: which type holds which number, and what is refused.
 #pragma once
 #include "backend/pointwise.h"
 #include "base/scalar.h"

@@ -94,9 +94,9 @@ struct LogitBackward : Node {
   Saved self;
   double eps = -1;
   Grads backward(const Grads& dy) {
-    Tensor x = self.unpack(*this), slope = div(dy[0], mul(x, add(neg(x), 1)));
+    Tensor x = self.unpack(*this), derivative = div(dy[0], mul(x, add(neg(x), 1)));
     double low = eps < 0 ? 0 : eps, high = 1 - low;
-    return {where(logical_and(ge(x, low), le(x, high)), slope, Scalar(eps < 0 ? __builtin_nan("") : 0.0))};
+    return {where(logical_and(ge(x, low), le(x, high)), derivative, Scalar(eps < 0 ? __builtin_nan("") : 0.0))};
   }
   FIELDS(self, eps)
 };
@@ -118,7 +118,7 @@ struct LgammaBackward : SelfNode {
 static constexpr Kernel kLgamma{.op = Pointwise::Lgamma, .rule = Rule::Float, .cost = 64};
 Tensor lgamma(const Tensor& x) { return from_self<LgammaBackward>(unary("lgamma", kLgamma, x), x); }
 
-// digamma: the slope of lgamma        dx = dy trigamma(x)
+// digamma: the derivative of lgamma        dx = dy trigamma(x)
 struct DigammaBackward : SelfNode {
   static constexpr const char* kName = "DigammaBackward0";
   Grads backward(const Grads& dy) { return {mul(dy[0], polygamma(1, x()))}; }
@@ -203,7 +203,7 @@ static Tensor special_i0e(const Tensor& x) {
   });
 }
 
-// So near 0 that 1 / x may overflow; a slope is there what it is at 0.
+// So near 0 that 1 / x may overflow; a derivative is there what it is at 0.
 static Tensor is_tiny(const Tensor& x) { return le(abs(detach(x)), Scalar(1e-18)); }
 
 // i1: modified Bessel function of order 1        dx = dy (i0(x) - y / x), dy / 2 at 0
@@ -213,8 +213,8 @@ struct I1Backward : Node {
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    Tensor slope = sub(i0(x), div(result.unpack(*this), x));
-    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
+    Tensor derivative = sub(i0(x), div(result.unpack(*this), x));
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), derivative))};
   }
   FIELDS(self, result)
 };
@@ -234,8 +234,8 @@ struct I1eBackward : Node {
   Saved self, result;
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this);
-    Tensor slope = sub(special_i0e(x), mul(result.unpack(*this), add(sgn(x), reciprocal(x))));
-    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), slope))};
+    Tensor derivative = sub(special_i0e(x), mul(result.unpack(*this), add(sgn(x), reciprocal(x))));
+    return {mul(dy[0], where(is_tiny(x), Scalar(0.5), derivative))};
   }
   FIELDS(self, result)
 };

@@ -91,8 +91,8 @@ Tensor rsqrt(const Tensor& x) { return from_result<RsqrtBackward>(unary("rsqrt",
 struct SquareBackward : SelfNode {
   static constexpr const char* kName = "PowBackward0";
   Grads backward(const Grads& dy) {
-    Tensor slope = grad_enabled() ? pow(x(), 1) : x();  // see PowBackward
-    return {mul(dy[0], mul(conj(slope), 2))};
+    Tensor derivative = grad_enabled() ? pow(x(), 1) : x();  // see PowBackward
+    return {mul(dy[0], mul(conj(derivative), 2))};
   }
 };
 static constexpr Kernel kSquare{.op = Pointwise::Square,

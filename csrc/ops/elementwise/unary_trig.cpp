@@ -170,8 +170,8 @@ struct SincBackward : SelfNode {
   static constexpr const char* kName = "SincBackward0";
   Grads backward(const Grads& dy) {
     Tensor z = x(), p = mul(z, 3.14159265358979323846);
-    Tensor slope = div(sub(mul(cos(p), p), sin(p)), mul(p, z));
-    return {mul(dy[0], zero_where(le(abs(detach(z)), Scalar(1e-18)), conj(slope)))};
+    Tensor derivative = div(sub(mul(cos(p), p), sin(p)), mul(p, z));
+    return {mul(dy[0], zero_where(le(abs(detach(z)), Scalar(1e-18)), conj(derivative)))};
   }
 };
 static constexpr Kernel kSinc{.op = Pointwise::Sinc, .rule = Rule::Float, .cost = 8};

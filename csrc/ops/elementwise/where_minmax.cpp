@@ -34,9 +34,9 @@ Tensor where(const Tensor& condition, const Value& a, const Value& b) {
 }
 // where(condition): the coordinates at which it holds, one tensor for each dimension
 static Tensors where_indices(const Tensor& condition) {
-  Tensor lifted = condition.dim() ? condition : unsqueeze(condition, 0), places = nonzero(lifted);
+  Tensor lifted = condition.dim() ? condition : unsqueeze(condition, 0), indices = nonzero(lifted);
   Tensors columns;
-  for (int64_t d = 0; d < lifted.dim(); ++d) columns.push_back(select(places, 1, d));
+  for (int64_t d = 0; d < lifted.dim(); ++d) columns.push_back(select(indices, 1, d));
   return columns;
 }
 static Tensor where_method(const Tensor& a, const Tensor& condition, const Value& b) { return where(condition, a, b); }
@@ -120,7 +120,7 @@ struct ClampBackward : Node {
   }
   FIELDS(self)
 };
-// The bounds are numbers.
+// The bounds are scalars.
 static constexpr Kernel kClamp{
     .op = Pointwise::Clamp,
     .operands = 3,
@@ -218,7 +218,7 @@ static Tensor clamp_max(const Tensor& x, const Scalar& max) { return clamp(x, st
 static Tensor clamp_min_tensor(const Tensor& x, const Tensor& min) { return clamp_tensors(x, min, {}); }
 static Tensor clamp_max_tensor(const Tensor& x, const Tensor& max) { return clamp_tensors(x, {}, max); }
 
-// nan_to_num: NaN and infinities replaced by numbers        dx = dy where x is finite
+// nan_to_num: NaN and infinities replaced by finite values        dx = dy where x is finite
 struct NanToNumBackward : SelfNode {
   static constexpr const char* kName = "NanToNumBackward0";
   Grads backward(const Grads& dy) { return {keep_where(isfinite(x()), dy[0])}; }

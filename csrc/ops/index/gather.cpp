@@ -60,8 +60,8 @@ void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_
   const IndexKernels& kernels = *backend(y.device()).index;
   const bool arithmetic = combine == Combine::Sum || combine == Combine::Prod;
   if (!arithmetic || round_each || !is_half(y.dtype()))
-    return kernels.put(along.of(y), dense, along.places(error, wrap), combine);
-  if (combine == Combine::Sum && kernels.add_half_rows(along.of(y), dense, along.places(error, wrap))) return;
+    return kernels.put(along.of(y), dense, along.spec(error, wrap), combine);
+  if (combine == Combine::Sum && kernels.add_half_rows(along.of(y), dense, along.spec(error, wrap))) return;
   Tensor wide = cast(y, DType::Float32);
   put_along(wide, dim, index, dense_sizes, index_strides, cast(values, DType::Float32), combine, error, wrap);
   copy_into(y, wide);
@@ -122,7 +122,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
     Along along(input, d, index, lifted_sizes(index), lifted_strides(index));
     Ints strides = lifted_strides(y);
     View out{y.memory(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
-    backend(y.device()).index->get(out, along.of(input), along.places(ErrorKind::Runtime, false));
+    backend(y.device()).index->get(out, along.of(input), along.spec(ErrorKind::Runtime, false));
   }
   return record<GatherBackward>(y, {input}, [&](auto& n) {
     n.index = save(index.numel() ? index : cast(index, DType::Int64));
@@ -216,12 +216,12 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kApart | kExactOut,
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kNoOverlap | kExactOut,
           "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
-  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kApart,
+  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kNoOverlap,
           "The tensor with the elements of src (or a number) written at `index` along a dimension.");
-  ops.def("scatter", scatter_op, "input, dim, index, value, *, reduce=None", writes | kExactOut | kApart);
-  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes | kExactOut | kApart,
+  ops.def("scatter", scatter_op, "input, dim, index, value, *, reduce=None", writes | kExactOut | kNoOverlap);
+  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes | kExactOut | kNoOverlap,
           "The tensor with the elements of src added at `index` along a dimension.");
 });
 

@@ -1,4 +1,4 @@
-// Reading and writing at computed places.
+// Reading and writing at computed indices.
 #pragma once
 #include <optional>
 #include <utility>
@@ -54,7 +54,7 @@ template <class F> Tensor written_to(const Tensor& fresh, F&& op) {
   return op();
 }
 
-// A tensor and an index along one of its dimensions, seen with the sizes of the dense operand. See Note [Places].
+// A tensor and an index along one of its dimensions, seen with the sizes of the dense operand.
 // Not to be copied: the views point into it.
 struct Along {
   Ints sizes, strides, index_strides;
@@ -65,7 +65,7 @@ struct Along {
   Along(const Along&) = delete;
   View of(const Tensor& x) const { return {x.memory(), sizes.data(), strides.data(), ndim(), x.dtype()}; }
   int32_t ndim() const { return static_cast<int32_t>(sizes.size()); }
-  IndexSpec places(ErrorKind error, bool wrap) const { return {&index, 1, &size, &stride, &dim, error, wrap}; }
+  IndexSpec spec(ErrorKind error, bool wrap) const { return {&index, 1, &size, &stride, &dim, error, wrap}; }
 };
 // The strides of a vector of indices along one of `ndim` dimensions.
 Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim);
@@ -73,8 +73,8 @@ Ints vector_strides(const Tensor& index, int64_t dim, int64_t ndim);
 // An error if one of the indices is not among 0 ... size - 1: where no kernel runs that would find it.
 void check_indices(const Tensor& index, int64_t dim, int64_t size, ErrorKind error);
 
-// y at the places along `dim` = combine(y, values); the values are 0-dim (one number for all) or at least as large as
-// the dense sizes. Sums and products of half types are taken in float, unless each step is to be rounded.
+// y at the indices along `dim` = combine(y, values); the values are 0-dim (one number for all) or at least as large as
+// the dense sizes. Sums and products of float16 and bfloat16 are taken in float, unless each step is to be rounded.
 void put_along(const Tensor& y, int64_t dim, const Tensor& index, IntSpan dense_sizes, IntSpan index_strides,
                const Tensor& values, Combine combine, ErrorKind error, bool wrap, bool round_each = false);
 

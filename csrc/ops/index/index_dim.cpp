@@ -46,7 +46,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
     Ints strides = lifted_strides(y);
     View out{y.memory(), along.sizes.data(), strides.data(), along.ndim(), y.dtype()};
     try {
-      backend(y.device()).index->get(out, along.of(input), along.places(ErrorKind::Index, false));
+      backend(y.device()).index->get(out, along.of(input), along.spec(ErrorKind::Index, false));
     } catch (const Error& e) {
       fail(ErrorKind::Index, "index out of range in self: ", e.what());
     }
@@ -220,13 +220,13 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
-  ops.def("index_select", index_select, "input, dim, index", kMethod | kApart | kExactOut | kAnyType,
+  ops.def("index_select", index_select, "input, dim, index", kMethod | kNoOverlap | kExactOut | kAnyType,
           "The slices of a dimension at the given indices, copied.");
-  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kApart,
+  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kNoOverlap,
           "The tensor with alpha * the slices of source added at the given indices.");
-  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk | kApart,
+  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk | kNoOverlap,
           "The tensor with the slices at the given indices set to a number.");
-  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kApart,
+  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kNoOverlap,
           "The tensor with the slices at the given indices replaced by those of source.");
 });
 

@@ -32,8 +32,8 @@ IndexList without_masks(const Tensor& input, const IndexList& indices) {
             at);
     }
     NoGrad raw;
-    Tensor places = nonzero(t);
-    for (int64_t k = 0; k < t.dim(); ++k) out.push_back(select(places, 1, k));
+    Tensor indices = nonzero(t);
+    for (int64_t k = 0; k < t.dim(); ++k) out.push_back(select(indices, 1, k));
   }
   CHECK(out.size() <= input.dim(), Index, "too many indices for tensor of dimension ", input.dim(), " (got ",
         out.size(), ")");
@@ -105,7 +105,7 @@ struct Plan {
   View of(const Tensor& x) const {
     return {x.memory(), sizes.data(), strides.data(), static_cast<int32_t>(sizes.size()), x.dtype()};
   }
-  IndexSpec places() const {
+  IndexSpec spec() const {
     return {views.data(),
             static_cast<int>(views.size()),
             indexed_sizes.data(),
@@ -173,7 +173,7 @@ bool any_defined(const IndexList& indices) {
 
 }  // namespace
 
-// index: y = x[i, :, j, ...]        dx = zeros with dy added at those places
+// index: y = x[i, :, j, ...]        dx = zeros with dy added at those indices
 struct IndexBackward : Node {
   static constexpr const char* kName = "IndexBackward0";
   static constexpr bool kStacks = true;
@@ -184,8 +184,8 @@ struct IndexBackward : Node {
     IndexList at = unpack_all(*this, indices);
     if (at.size() == 1 && at[0].dtype() == DType::Bool && at[0].sizes() == like.sizes())
       return {masked_scatter(like, at[0], dy[0])};
-    IndexList places = behind(*this, dy[0], at);
-    return {written_to(like, [&] { return index_put(like, places, dy[0], true); })};
+    IndexList indices = behind(*this, dy[0], at);
+    return {written_to(like, [&] { return index_put(like, indices, dy[0], true); })};
   }
   FIELDS(indices, self_sym_sizes)
 };
@@ -212,7 +212,7 @@ Tensor index(const Tensor& input, const IndexList& given) {
     if (!any_defined(indices)) return record_alias(alias(input), input);
     Plan plan(input, indices);
     y = empty_strided(plan.sizes, plan.result_layout(input), input.dtype(), input.device());
-    if (y.numel()) backend(y.device()).index->get(y.view(), plan.of(input), plan.places());
+    if (y.numel()) backend(y.device()).index->get(y.view(), plan.of(input), plan.spec());
   }
   return record<IndexBackward>(y, {input}, [&](auto& n) {
     n.indices = save_all(given);
@@ -220,7 +220,7 @@ Tensor index(const Tensor& input, const IndexList& given) {
   });
 }
 
-// index_put: y = x with values at those places        dx = dy with zeros there (dy if they are added), dvalues = dy
+// index_put: y = x with values at those indices        dx = dy with zeros there (dy if they are added), dvalues = dy
 // there
 struct IndexPutBackward : Node {
   static constexpr const char* kName = "IndexPutBackward0";
@@ -245,7 +245,7 @@ static bool fills_mask(const IndexList& indices, const Tensor& values, bool accu
   }
   return mask && values.numel() == 1 && !accumulate;
 }
-// The same where the mask has the size of the tensor: places need not be known.
+// The same where the mask has the size of the tensor: the indices need not be known.
 static Tensor fill_under(const Tensor& input, const Tensor& mask, const Tensor& value) {
   Tensor y = writable(input, will_record({input, value})), own = mask;
   if (mask.storage() == y.storage()) {
@@ -287,14 +287,14 @@ Tensor index_put(const Tensor& input, const IndexList& given, const Tensor& valu
     const IndexKernels& kernels = *backend(to.device()).index;
     Ints strides = broadcast_strides(from, plan.sizes);
     View dense{from.memory(), plan.sizes.data(), strides.data(), static_cast<int32_t>(plan.sizes.size()), from.dtype()};
-    if (accumulate && is_half(to.dtype())) {  // sums of half types are taken in float
-      if (kernels.add_half_rows(plan.of(to), dense, plan.places())) return;
+    if (accumulate && is_half(to.dtype())) {  // sums of float16 and bfloat16 are taken in float
+      if (kernels.add_half_rows(plan.of(to), dense, plan.spec())) return;
       Tensor wide = cast(to, DType::Float32);
       self(self, wide, cast(from, DType::Float32));
       copy_into(to, wide);
       return;
     }
-    kernels.put(plan.of(to), dense, plan.places(), accumulate ? Combine::Sum : Combine::Set);
+    kernels.put(plan.of(to), dense, plan.spec(), accumulate ? Combine::Sum : Combine::Set);
   };
   {
     NoGrad raw;
@@ -437,12 +437,12 @@ static const Register registered([](Ops& ops) {
   ops.def("_index", index_op, "input, indices", 0 | kAnyType,
           "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False",
-          writes | kOverlapOk | kApart | kAnyType,
+          writes | kOverlapOk | kNoOverlap | kAnyType,
           "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kApart | kExactOut | kAnyType,
+  ops.def("take", take, "input, index", kMethod | kNoOverlap | kExactOut | kAnyType,
           "The elements at `index`, the tensor seen as one row.");
   ops.def("_set_deterministic", set_strict, "level", kNoOut);
-  ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kApart,
+  ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kNoOverlap,
           "The tensor with source written (or added) at `index`, the tensor seen as one row.");
 });
 

@@ -199,7 +199,7 @@ static const Register registered([](Ops& ops) {
   ops.def("masked_fill", masked_fill, "input, mask, value",
           writes | kOverlapOk | kNoOut | kAnyType | kElementwise | kOwnType,
           "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod | kApart | kExactOut | kAnyType,
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kNoOverlap | kExactOut | kAnyType,
           "The elements where mask is true, in order.");
   ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
           "The tensor with the next element of source written where mask is true.");

@@ -202,8 +202,8 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   return reduce_into("scatter_reduce", input, dim, index, src, how_of(reduce, true), include_self);
 }
 
-// index_reduce: scatter_reduce with one index for each slice. Half types are rounded after every slice, as a loop of
-// y[index[i]] *= source[i] does; scatter_reduce rounds once.
+// index_reduce: scatter_reduce with one index for each slice. float16 and bfloat16 are rounded after every slice, as a
+// loop of y[index[i]] *= source[i] does; scatter_reduce rounds once.
 Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                     const std::string& reduce, bool include_self) {
   How how = how_of(reduce, false);
@@ -233,10 +233,10 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect;
   ops.def("scatter_reduce", scatter_reduce, "input, dim, index, src, reduce, *, include_self=True",
-          writes | kExactOut | kApart,
+          writes | kExactOut | kNoOverlap,
           "The tensor joined at `index` with the values of src by 'sum', 'prod', 'mean', 'amax' or 'amin'.");
   ops.def("index_reduce", index_reduce, "input, dim, index, source, reduce, *, include_self=True",
-          writes | kExactOut | kApart,
+          writes | kExactOut | kNoOverlap,
           "The tensor with slices joined with those of source by 'prod', 'mean', 'amax' or 'amin'.");
 });
 

@@ -41,7 +41,7 @@ static std::string by_x(const Tensor& t) {
   return s;
 }
 template <bool Batched>
-static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+static Tensor add_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
   const char* name = Batched ? "baddbmm" : "addmm";
   int64_t dims = Batched ? 3 : 2;
   CHECK(a.dim() == dims && b.dim() == dims, Runtime, name, ": expected ", dims, "-d tensors to multiply, got shapes ",
@@ -68,10 +68,10 @@ static Tensor add_product(const Tensor& c, const Tensor& a, const Tensor& b, con
   });
 }
 Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  return add_product<false>(c, a, b, beta, alpha);
+  return add_matmul<false>(c, a, b, beta, alpha);
 }
 static Tensor baddbmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-  return add_product<true>(c, a, b, beta, alpha);
+  return add_matmul<true>(c, a, b, beta, alpha);
 }
 // A batch of products summed is one product along the batch and the sum.
 static Tensor addbmm(const Tensor& c, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
@@ -123,8 +123,8 @@ static Tensor addr(const Tensor& c, const Tensor& a, const Tensor& b, const Scal
 
 // The factors where programs of PyTorch 1.4 and before have them: as functions beta first of all, as methods after
 // self.
-using AddProduct = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&);
-template <AddProduct F> struct OldForms {
+using AddMatmul = Tensor (*)(const Tensor&, const Tensor&, const Tensor&, const Scalar&, const Scalar&);
+template <AddMatmul F> struct OldForms {
   static Tensor function(const Scalar& beta, const Tensor& c, const Tensor& a, const Tensor& b) {
     return F(c, a, b, beta, Scalar(1));
   }

@@ -178,8 +178,8 @@ struct SvdBackward : Node {
     inner = mul(inner, off);
     Tensor on_diagonal = dy[1].defined() ? cast(dy[1], u.dtype()) : Tensor();
     if (u.is_complex()) {
-      Tensor turn = div(diagonal_of(su), mul(s, Scalar(2)));
-      on_diagonal = on_diagonal.defined() ? add(on_diagonal, turn) : turn;
+      Tensor phase = div(diagonal_of(su), mul(s, Scalar(2)));
+      on_diagonal = on_diagonal.defined() ? add(on_diagonal, phase) : phase;
     }
     if (on_diagonal.defined()) inner = add(inner, diag_embed(on_diagonal));
     Tensor da = matmul(matmul(u, inner), vh);

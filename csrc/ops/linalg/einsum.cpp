@@ -20,12 +20,12 @@ constexpr int kLabels = kLetters + kMaxDims;
 struct Term {
   Tensor tensor;
   std::vector<int> labels;
-  int64_t place(int label) const {
+  int64_t dim_of(int label) const {
     auto at = std::find(labels.begin(), labels.end(), label);
     return at == labels.end() ? -1 : at - labels.begin();
   }
-  bool has(int label) const { return place(label) >= 0; }
-  int64_t size(int label) const { return tensor.sizes()[place(label)]; }
+  bool has(int label) const { return dim_of(label) >= 0; }
+  int64_t size(int label) const { return tensor.sizes()[dim_of(label)]; }
 };
 
 Term sum_out(const Term& t, const std::vector<int>& gone) {
@@ -47,7 +47,7 @@ Term sum_out(const Term& t, const std::vector<int>& gone) {
 Term arranged(const Term& t, const std::vector<int>& labels) {
   if (t.labels == labels) return t;
   Ints order;
-  for (int label : labels) order.push_back(t.place(label));
+  for (int label : labels) order.push_back(t.dim_of(label));
   return {permute(t.tensor, order), labels};
 }
 
@@ -164,7 +164,7 @@ Term name_dimensions(const Tensor& operand, const std::vector<int>& given, int64
   Ints sizes, strides;
   bool repeated = false;
   for (size_t i = 0; i < labels.size(); ++i) {
-    int64_t d = static_cast<int64_t>(i), at = t.place(labels[i]);
+    int64_t d = static_cast<int64_t>(i), at = t.dim_of(labels[i]);
     if (at < 0) {
       t.labels.push_back(labels[i]);
       sizes.push_back(operand.sizes()[d]);
@@ -335,7 +335,7 @@ static const Register registered([](Ops& ops) {
   ops.def("_einsum", einsum, "equation, operands", kNoOut | kCastLow);
   ops.def("_tensordot", tensordot, "a, b, dims_a, dims_b", kNoOut | kCastLow);
   ops.def("linalg.cross", cross, "input, other, *, dim=-1", 0, "The cross product of vectors of three.");
-  ops.def("cross", old_cross, "input, other, dim=None", kMethod | kExactOut | kApart,
+  ops.def("cross", old_cross, "input, other, dim=None", kMethod | kExactOut | kNoOverlap,
           "The cross product of vectors of three.");
 });
 

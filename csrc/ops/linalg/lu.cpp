@@ -297,8 +297,8 @@ struct SlogdetBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), g = dy[1];
     if (a.is_complex()) {
-      Tensor turn = mul(conj(sign.unpack(*this)), dy[0]);
-      g = add(as_complex(g), sub(turn, as_complex(real_of(turn))));
+      Tensor phase = mul(conj(sign.unpack(*this)), dy[0]);
+      g = add(as_complex(g), sub(phase, as_complex(real_of(phase))));
     }
     if (lead(dy[0]) || (grad_enabled() && a.requires_grad())) return {mul(unsqueeze(unsqueeze(g, -1), -1), mH(inv(a)))};
     return {scaled_inverse(LU.unpack(*this), pivots.unpack(*this), g)};

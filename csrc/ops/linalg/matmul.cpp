@@ -104,9 +104,13 @@ static Tensor batched(const Tensor& a, const Tensor& b, const Tensor& given_a, c
   }
   return record<MatmulBackward>(product(wide[0], wide[1]), {a, b}, [&](auto& n) {
     if (n.needs(1))
-      n.self = rearranged(wide, {a, b}, true) ? save_apart(n, a) : given_a.dim() == 1 ? save(given_a) : save_view(a);
+      n.self = rearranged(wide, {a, b}, true) ? save_copy_on_write(n, a)
+               : given_a.dim() == 1           ? save(given_a)
+                                              : save_view(a);
     if (n.needs(0))
-      n.other = rearranged(wide, {a, b}, false) ? save_apart(n, b) : given_b.dim() <= 2 ? save(given_b) : save_view(b);
+      n.other = rearranged(wide, {a, b}, false) ? save_copy_on_write(n, b)
+                : given_b.dim() <= 2            ? save(given_b)
+                                                : save_view(b);
     n.shared = b.dim() == 2 && a.dim() > 2;
   });
 }

@@ -162,7 +162,7 @@ template <bool Conjugate> struct DotBackward : Node {
   }
   FIELDS(self, tensor)
 };
-template <bool Conjugate> static Tensor inner_product(const Tensor& a, const Tensor& b) {
+template <bool Conjugate> static Tensor vector_dot(const Tensor& a, const Tensor& b) {
   const char* name = Conjugate ? "vdot" : "dot";
   CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(),
         "D tensors");
@@ -179,8 +179,8 @@ template <bool Conjugate> static Tensor inner_product(const Tensor& a, const Ten
     if (n.needs(0)) n.tensor = save(b);
   });
 }
-Tensor dot(const Tensor& a, const Tensor& b) { return inner_product<false>(a, b); }
-static Tensor vdot(const Tensor& a, const Tensor& b) { return inner_product<true>(a, b); }
+Tensor dot(const Tensor& a, const Tensor& b) { return vector_dot<false>(a, b); }
+static Tensor vdot(const Tensor& a, const Tensor& b) { return vector_dot<true>(a, b); }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
   CHECK(a.dim() == 1 && b.dim() == 1, Runtime, "outer: Expected 1-D argument self and vec2, but got ", a.dim(),

@@ -44,8 +44,8 @@ struct QrBackward : Node {
     Tensor kk = matmul(mH(q), dq), g = matmul(triu(dr1), mH(r1));
     Tensor on_diagonal = diagonal_of(g);
     if (q.is_complex()) {
-      Tensor turn = diagonal_of(kk);
-      on_diagonal = add(as_complex(real_of(diagonal_of(g))), sub(turn, as_complex(real_of(turn))));
+      Tensor phase = diagonal_of(kk);
+      on_diagonal = add(as_complex(real_of(diagonal_of(g))), sub(phase, as_complex(real_of(phase))));
     }
     Tensor c = add(add(tril(add(sub(kk, mH(kk)), mH(g)), -1), triu(g, 1)), diag_embed(on_diagonal));
     Tensor da = solve_triangular(mH(r1), add(dq, matmul(q, sub(c, kk))), false, false, false);

@@ -23,7 +23,7 @@ static Tensor empty_joined(IntSpan sizes, const Tensor& like) {
 }
 
 // attention: o = softmax(scale q k' + mask) v over (batch, heads, length, width); causal: each query sees the keys up
-// to its own place; mask: booleans that say which keys a query sees, or numbers; it gets no gradient
+// to its own position; mask: booleans that say which keys a query sees, or values that are added; it gets no gradient
 struct AttentionBackward : Node {
   static constexpr const char* kName = "ScaledDotProductFlashAttentionForCpuBackward0";
   static constexpr bool kStacks = true;

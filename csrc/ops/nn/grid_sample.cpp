@@ -28,7 +28,7 @@ static Tensor to_pixels(const Tensor& g, int64_t size, const GridShape& s) {
   return s.cubic ? at : keep_inside(at, size, s);
 }
 
-// Keys' weight (a = -0.75) of tap k of four, for a place at t in [0, 1) between the middle two.
+// Keys' weight (a = -0.75) of tap k of four, for a position at t in [0, 1) between the middle two.
 static Tensor cubic_weight(const Tensor& t, int k) {
   constexpr double a = -0.75;
   Tensor x = k == 0 ? add(t, 1) : k == 1 ? t : k == 2 ? sub(1, t) : sub(2, t);
@@ -40,16 +40,16 @@ static Tensor cubic_weight(const Tensor& t, int k) {
 static Tensor composed(const Tensor& x, const Tensor& grid, const GridShape& s) {
   const int64_t sizes[3] = {s.width, s.height, s.depth};
   const int taps = s.nearest ? 1 : s.cubic ? 4 : 2;
-  Tensor places[3][4], weights[3][4];
+  Tensor corners[3][4], weights[3][4];
   for (int d = 0; d < s.dims; ++d) {
     Tensor at = to_pixels(select(grid, 2, d), sizes[d], s), still = detach(at);
     Tensor whole = floor(s.nearest ? add(still, 0.5) : still);
     if (s.nearest && s.dims == 3)  // of two equally near, the even one
       whole = where(logical_and(eq(sub(whole, still), 0.5), eq(remainder(whole, 2), 1)), sub(whole, 1), whole);
     for (int k = 0; k < taps; ++k) {
-      Tensor place = s.cubic ? keep_inside(add(whole, k - 1), sizes[d], s) : k ? add(whole, 1) : whole;
-      Tensor inside = logical_and(ge(place, 0), le(place, sizes[d] - 1));
-      places[d][k] = cast(keep_where(inside, place), DType::Int64);
+      Tensor position = s.cubic ? keep_inside(add(whole, k - 1), sizes[d], s) : k ? add(whole, 1) : whole;
+      Tensor inside = logical_and(ge(position, 0), le(position, sizes[d] - 1));
+      corners[d][k] = cast(keep_where(inside, position), DType::Int64);
       if (s.nearest) weights[d][k] = cast(inside, x.dtype());
       else if (s.cubic) weights[d][k] = keep_where(inside, cubic_weight(sub(at, whole), k));
       else weights[d][k] = keep_where(inside, k ? sub(at, whole) : sub(add(whole, 1), at));
@@ -57,21 +57,22 @@ static Tensor composed(const Tensor& x, const Tensor& grid, const GridShape& s) 
   }
   Tensor flat = reshape(x, {s.batch, s.channels, s.depth * s.height * s.width}), total;
   for (int corner = 0, count = taps * taps * (s.dims == 3 ? taps : 1); corner < count; ++corner) {
-    Tensor weight, place;
+    Tensor weight, position;
     for (int d = s.dims - 1; d >= 0; --d) {
       const int k = d == 0 ? corner % taps : d == 1 ? corner / taps % taps : corner / taps / taps;
-      place = place.defined() ? add(mul(place, sizes[d]), places[d][k]) : places[d][k];
+      position = position.defined() ? add(mul(position, sizes[d]), corners[d][k]) : corners[d][k];
       weight = weight.defined() ? mul(weight, weights[d][k]) : weights[d][k];
     }
-    Tensor index = expand(unsqueeze(place, 1), {s.batch, s.channels, s.points});
+    Tensor index = expand(unsqueeze(position, 1), {s.batch, s.channels, s.points});
     Tensor term = mul(gather(flat, 2, index), unsqueeze(weight, 1));
     total = total.defined() ? add(total, term) : term;
   }
   return total;
 }
 
-// grid_sample: y = the weighted sum of the four pixels around each place (or the nearest one)
-//   dx: dy times the weights, put at the pixels; dgrid: dy times the slopes of the weights and of the pixel coordinates
+// grid_sample: y = the weighted sum of the four pixels around each position (or the nearest one)
+//   dx: dy times the weights, put at the pixels; dgrid: dy times the derivatives of the weights and of the pixel
+//   coordinates
 struct GridSampleBackward : Node {
   static constexpr const char* kName = "GridSampler2DBackward0";
   Saved input, grid;
@@ -149,8 +150,8 @@ static Tensor grid_sample(const Tensor& x, const Tensor& grid, int64_t mode, int
   });
 }
 
-// The same at places (N, H, W, 2) or (N, D, H, W, 3): y is (N, C, H, W) or (N, C, D, H, W).
-static Tensor grid_sample_places(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
+// The same at points (N, H, W, 2) or (N, D, H, W, 3): y is (N, C, H, W) or (N, C, D, H, W).
+static Tensor grid_sample_points(const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
                                  bool align_corners) {
   if (grid.dim() < 4 || grid.dim() != x.dim()) return grid_sample(x, grid, mode, padding, align_corners);
   IntSpan g = grid.sizes();
@@ -221,7 +222,7 @@ static Tensor bag_sum(const Tensor& weight, const Tensor& indices, const Tensor&
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("_nn.grid_sample", grid_sample_places, "input, grid, mode, padding_mode, align_corners", kNoOut,
+  ops.def("_nn.grid_sample", grid_sample_points, "input, grid, mode, padding_mode, align_corners", kNoOut,
           "(N, C, P): images (N, C, H, W) at points (N, P, 2), or more dimensions of them; mode is 0 bilinear or 1 "
           "nearest, padding 0 zeros, "
           "1 border or 2 reflection.");

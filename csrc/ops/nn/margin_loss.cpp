@@ -59,7 +59,7 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, 
     return empty(reduction == 0 && input.dim() == 2 ? Ints{count} : Ints(), input.dtype(), input.device());
   const Tensor dense = to_host(contiguous(target)), named = zeros(rows.sizes(), DType::Bool);
   const int64_t* labels = dense.view().as<int64_t>();
-  SmallVector<int64_t, 64> places, owners;  // of every label: its score, and the row of it
+  SmallVector<int64_t, 64> offsets, owners;  // of every label: its score, and the row of it
   for (int64_t row = 0; row < count; ++row) {
     bool ended = false;
     for (int64_t i = row * classes; i < (row + 1) * classes; ++i) {
@@ -67,8 +67,8 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, 
             "argument #2 target out of range: multilabel_margin_loss expects classes or -1, got ", labels[i]);
       ended = ended || labels[i] < 0;
       if (ended) continue;
-      places.push_back(row * classes + labels[i]), owners.push_back(row);
-      named.view().as<bool>()[places.back()] = true;
+      offsets.push_back(row * classes + labels[i]), owners.push_back(row);
+      named.view().as<bool>()[offsets.back()] = true;
     }
   }
   auto column = [&](const SmallVector<int64_t, 64>& values) {
@@ -76,7 +76,7 @@ static Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, 
     std::copy(values.begin(), values.end(), t.view().as<int64_t>());
     return to_device(t, input.device());
   };
-  const Tensor owner = column(owners), score = reshape(take(rows, column(places)), {owner.numel(), 1});
+  const Tensor owner = column(owners), score = reshape(take(rows, column(offsets)), {owner.numel(), 1});
   Tensor terms = clamp(add(sub(Scalar(1), score), index_select(rows, 0, owner)), Scalar(0), std::nullopt);
   terms = masked_fill(terms, index_select(to_device(named, input.device()), 0, owner), Scalar(0));
   if (reduction != 0) return by_classes(terms, rows, reduction);

@@ -321,7 +321,7 @@ struct BatchNormBackward : Node {
       if (d[i]) d[i] = reshape(d[i], led(dy[0], Ints{s.channels}));
     return d;
   }
-  // Pictures with their channels last are rows of channels as they are.
+  // Images with their channels last are rows of channels as they are.
   static MemoryFormat order_of(const Tensor& x) {
     if (!channels_last(x) && (x.is_contiguous() || !is_channels_last(x.sizes(), x.strides())))
       return MemoryFormat::Contiguous;

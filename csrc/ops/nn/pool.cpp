@@ -48,7 +48,7 @@ static int64_t planes_of(const Tensor& x, int64_t n) {
   return planes;
 }
 
-// Whether pictures or volumes are worked on with their channels last, as they are.
+// Whether images or volumes are worked on with their channels last, as they are.
 static bool works_last(const Tensor& x, int64_t n) {
   return x.dim() == n + 2 && n >= 2 && is_float(x.dtype()) && x.numel() && x.sizes()[1] > 1 && channels_last(x);
 }
@@ -56,31 +56,31 @@ static MemoryFormat order_for(int64_t n, bool last) {
   return !last ? MemoryFormat::Contiguous : n == 2 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 // Note [Pairs of adjoint maps]
-// Max pooling's gradient puts dy at the places of the maxima; the derivative of that picks values at the places, and so
+// Max pooling's gradient scatters dy to the maxima; the derivative of that picks values at their indices, and so
 // on: put and pick are each other's derivative. The same holds for averaging and its spreading of dy.
 
-static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n);
-// The places, for each row of a stacked dy.
-static Tensor places_for(Node& node, const Saved& places, const Tensor& dy) {
-  Tensor at = places.unpack(node);
+static Tensor put(const Tensor& dy, const Tensor& argmax, const Ints& sizes, int64_t n);
+// The indices, for each row of a stacked dy.
+static Tensor argmax_for(Node& node, const Saved& argmax, const Tensor& dy) {
+  Tensor at = argmax.unpack(node);
   return node.lead(dy) ? contiguous(expand(at, node.led(dy, at.sizes()))) : at;
 }
 
-// pick: y = x[places]        dx = dy put at the places
+// pick: y = x[argmax]        dx = dy put at these indices
 struct PoolPickBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   static constexpr bool kStacks = true;
-  Saved places;
+  Saved argmax;
   Ints sizes;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {put(dy[0], places_for(*this, places, dy[0]), led(dy[0], sizes), n)}; }
-  FIELDS(places)
+  Grads backward(const Grads& dy) { return {put(dy[0], argmax_for(*this, argmax, dy[0]), led(dy[0], sizes), n)}; }
+  FIELDS(argmax)
 };
-static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
-  Tensor y = empty(places.sizes(), x.dtype(), x.device());
+static Tensor pick(const Tensor& x, const Tensor& argmax, int64_t n) {
+  Tensor y = empty(argmax.sizes(), x.dtype(), x.device());
   if (!skipped(y) && y.has_values()) {
-    const Tensor from = to_host(contiguous(x)), indices = to_host(contiguous(places)), own = to_host(y);
-    int64_t planes = planes_of(x, n), in = x.numel() / planes, out = places.numel() / planes, item = x.item_size();
+    const Tensor from = to_host(contiguous(x)), indices = to_host(contiguous(argmax)), own = to_host(y);
+    int64_t planes = planes_of(x, n), in = x.numel() / planes, out = argmax.numel() / planes, item = x.item_size();
     const int64_t* at = indices.data<int64_t>();
     const char* src = from.data<char>();
     char* dst = own.data<char>();
@@ -91,35 +91,35 @@ static Tensor pick(const Tensor& x, const Tensor& places, int64_t n) {
     if (!own.is(y)) copy_into(y, own);
   }
   return record<PoolPickBackward>(y, {x}, [&](auto& node) {
-    node.places = save(places);
+    node.argmax = save(argmax);
     node.sizes = Ints(x.sizes());
     node.n = n;
   });
 }
 
-// put: zeros with dy added at the places        d(dy) = g picked at the places
+// put: zeros with dy added at these indices        d(dy) = g picked at these indices
 struct PoolPutBackward : Node {
   static constexpr const char* kName = "MaxPoolWithIndicesBackwardBackward0";
   static constexpr bool kStacks = true;
-  Saved places;
+  Saved argmax;
   int64_t n = 0;
-  Grads backward(const Grads& dy) { return {pick(dy[0], places_for(*this, places, dy[0]), n)}; }
-  FIELDS(places)
+  Grads backward(const Grads& dy) { return {pick(dy[0], argmax_for(*this, argmax, dy[0]), n)}; }
+  FIELDS(argmax)
 };
 template <class T>
-static void add_at(T* dx, const T* dy, const int64_t* places, int64_t planes, int64_t in, int64_t out) {
+static void add_at(T* dx, const T* dy, const int64_t* argmax, int64_t planes, int64_t in, int64_t out) {
   parallel_for(0, planes, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, in)), [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) {
       std::fill(dx + p * in, dx + (p + 1) * in, T(0));
       for (int64_t i = 0; i < out; ++i) {
-        T& to = dx[p * in + places[p * out + i]];
+        T& to = dx[p * in + argmax[p * out + i]];
         to = static_cast<T>(static_cast<compute_t<T>>(to) + static_cast<compute_t<T>>(dy[p * out + i]));
       }
     }
   });
 }
 // The same with channels last, some of them at a time.
-template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* places, int64_t samples, int64_t channels,
+template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* argmax, int64_t samples, int64_t channels,
                                            int64_t in, int64_t out) {
   constexpr int64_t kSome = 64;
   const int64_t parts = (channels + kSome - 1) / kSome;
@@ -134,20 +134,20 @@ template <class T> static void add_at_last(T* dx, const T* dy, const int64_t* pl
         for (int64_t i = 0; i < in; ++i) std::fill_n(to + i * channels, n, T(0));
       for (int64_t i = 0; i < out; ++i)
         for (int64_t c = 0; c < n; ++c) {
-          T& at = to[places[from + i * channels + c] * channels + c];
+          T& at = to[argmax[from + i * channels + c] * channels + c];
           at = static_cast<T>(static_cast<compute_t<T>>(at) + static_cast<compute_t<T>>(dy[from + i * channels + c]));
         }
     }
   });
 }
-static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int64_t n) {
+static Tensor put(const Tensor& dy, const Tensor& argmax, const Ints& sizes, int64_t n) {
   bool adds = dy.numel() && is_float(dy.dtype()) && dy.has_values();  // into memory that it clears itself
-  const bool last = adds && works_last(dy, n) && channels_last(places);
+  const bool last = adds && works_last(dy, n) && channels_last(argmax);
   Tensor dx = adds ? empty_ordered(sizes, dy.dtype(), dy.device(), last) : zeros(sizes, dy.dtype(), dy.device());
   const Tensor own = adds ? to_host(dx) : dx;
   if (last && dx.numel()) {
     Tensor from = to_host(contiguous(dy, order_for(n, true))),
-           indices = to_host(contiguous(places, order_for(n, true)));
+           indices = to_host(contiguous(argmax, order_for(n, true)));
     const int64_t samples = sizes[0], channels = sizes[1], each = samples * channels;
     visit_compute(dy.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -156,7 +156,7 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
                        dy.numel() / each);
     });
   } else if (adds && dx.numel()) {
-    Tensor from = to_host(contiguous(dy)), indices = to_host(contiguous(places));
+    Tensor from = to_host(contiguous(dy)), indices = to_host(contiguous(argmax));
     int64_t planes = planes_of(dx, n), in = dx.numel() / planes, out = dy.numel() / planes;
     visit_compute(dy.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -166,7 +166,7 @@ static Tensor put(const Tensor& dy, const Tensor& places, const Ints& sizes, int
   }
   if (!own.is(dx)) copy_into(dx, own);
   return record<PoolPutBackward>(dx, {dy}, [&](auto& node) {
-    node.places = save(places);
+    node.argmax = save(argmax);
     node.n = n;
   });
 }
@@ -177,7 +177,7 @@ static void check_grad(bool empty, const Tensor& dy) {
         to_text(dy.sizes()), ": a result of output_size 0 has no gradient");
 }
 
-// max pooling: y = the maximum of each window, and its place        dx = dy put at the places
+// max pooling: y = the maximum of each window, and its index        dx = dy put at these indices
 struct MaxPoolBackward : Node {
   static constexpr const char* kName = "MaxPool2DWithIndicesBackward0";
   static constexpr bool kStacks = true;
@@ -187,33 +187,33 @@ struct MaxPoolBackward : Node {
   bool empty = false;
   Grads backward(const Grads& dy) {
     check_grad(empty, dy[0]);
-    return {put(dy[0], places_for(*this, result1, dy[0]), led(dy[0], sizes), n), Tensor()};
+    return {put(dy[0], argmax_for(*this, result1, dy[0]), led(dy[0], sizes), n), Tensor()};
   }
   FIELDS(result1)
 };
-static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n, bool with_places) {
+static std::tuple<Tensor, Tensor> max_windows(const Tensor& input, const Windows& w, int64_t n, bool with_argmax) {
   Ints sizes = result_sizes(input, w, n);
   const bool last = works_last(input, n);
-  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last), places;
-  if (with_places || will_record({input})) places = empty_ordered(sizes, DType::Int64, input.device(), last);
+  Tensor y = empty_ordered(sizes, input.dtype(), input.device(), last), argmax;
+  if (with_argmax || will_record({input})) argmax = empty_ordered(sizes, DType::Int64, input.device(), last);
   if (!skipped(y)) {
     Tensor x = contiguous(input, order_for(n, last));
-    const View at = places ? places.view() : View{};
+    const View at = argmax ? argmax.view() : View{};
     backend(y.device())
-        .pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), places ? &at : nullptr,
+        .pool->max(last ? w.table(sizes[0], sizes[1]) : w.table(planes_of(x, n)), y.view(), argmax ? &at : nullptr,
                    x.view());
   }
   if (!last && input.dim() == n + 2 && channels_last(input)) {
     y = ordered(std::move(y), true);
-    if (places) places = ordered(std::move(places), true);
+    if (argmax) argmax = ordered(std::move(argmax), true);
   }
   y = record<MaxPoolBackward>(std::move(y), {input}, [&](auto& node) {
-    node.result1 = save(places);
+    node.result1 = save(argmax);
     node.sizes = Ints(input.sizes());
     node.n = n;
     node.empty = no_windows(w);
   });
-  return {y, places};
+  return {y, argmax};
 }
 
 static Tensor spread(const Tensor& dy, const Windows& w, const Ints& sizes, int64_t n);
@@ -308,9 +308,9 @@ static Windows windows_of(const char* name, const Tensor& x, int64_t n, IntSpan 
           "pad should be at most half of effective kernel size, but got pad=", p, ", kernel_size=", k,
           " and dilation=", dil);
     int64_t reach = checked_mul(dil, k - 1);
-    int64_t room = checked_add(in, checked_mul(2, p)) - reach - 1;
-    int64_t out = room < 0 ? (room - s + 1) / s + 1 : (room + (ceil_mode ? s - 1 : 0)) / s + 1;
-    if (ceil_mode && room < 0) out = (room + s - 1) >= 0 ? 1 : out;
+    int64_t extent = checked_add(in, checked_mul(2, p)) - reach - 1;
+    int64_t out = extent < 0 ? (extent - s + 1) / s + 1 : (extent + (ceil_mode ? s - 1 : 0)) / s + 1;
+    if (ceil_mode && extent < 0) out = (extent + s - 1) >= 0 ? 1 : out;
     if (ceil_mode && (out - 1) * s >= in + p) --out;  // the last window must start inside the input or its left padding
     CHECK(out >= 1, Runtime, "Given input size per channel: ", in, ". Calculated output size: ", out,
           ". Output size is too small");
@@ -392,9 +392,9 @@ static std::tuple<Tensor, Tensor> max_of_padded(const Tensor& input, Windows w, 
       using T = typename decltype(tag)::type;
       if constexpr (std::is_integral_v<T>) lowest = Scalar(static_cast<int64_t>(std::numeric_limits<T>::lowest()));
     });
-  auto [y, places] = max_windows(constant_pad(input, pad, lowest), w, n, true);
-  if (!y.has_values()) return {y, places};
-  Tensor inside = to_host(contiguous(places)), out = empty(inside.sizes(), DType::Int64);
+  auto [y, argmax] = max_windows(constant_pad(input, pad, lowest), w, n, true);
+  if (!y.has_values()) return {y, argmax};
+  Tensor inside = to_host(contiguous(argmax)), out = empty(inside.sizes(), DType::Int64);
   for (int64_t i = 0; i < inside.numel(); ++i) {  // as indices of the input
     int64_t at = inside.data<int64_t>()[i], index = 0, step = 1;
     for (int d = 2; d >= 0; --d) {
@@ -407,7 +407,7 @@ static std::tuple<Tensor, Tensor> max_of_padded(const Tensor& input, Windows w, 
 }
 template <int N> static std::tuple<Tensor, Tensor> plain_max(const Tensor& input, const Ints& kernel_size,
                                                              const std::optional<Ints>& stride, const Ints& padding,
-                                                             const Ints& dilation, bool ceil_mode, bool with_places) {
+                                                             const Ints& dilation, bool ceil_mode, bool with_argmax) {
   constexpr const char* kName = N == 1 ? "max_pool1d" : N == 2 ? "max_pool2d" : "max_pool3d";
   const IntSpan step = stride ? IntSpan(*stride) : IntSpan(nullptr, 0);
   Windows w = windows_of(kName, input, N, kernel_size, step, padding, dilation, ceil_mode, false);
@@ -415,7 +415,7 @@ template <int N> static std::tuple<Tensor, Tensor> plain_max(const Tensor& input
     const Ints kernel = each(kName, "kernel_size", kernel_size, N), pad = each(kName, "padding", padding, N);
     return max_of_padded(input, w, N, kernel, step.size() ? each(kName, "stride", step, N) : kernel, pad);
   }
-  return max_windows(input, w, N, with_places);
+  return max_windows(input, w, N, with_argmax);
 }
 template <int N> static std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, const Ints& kernel_size,
                                                                          const std::optional<Ints>& stride,
@@ -502,17 +502,17 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
           " too large relative to input ", kSides[d], " ", w.in[d]);
   }
   Ints sizes = result_sizes(input, w, N);
-  Tensor y = empty(sizes, input.dtype(), input.device()), places = empty(sizes, DType::Int64, input.device());
+  Tensor y = empty(sizes, input.dtype(), input.device()), argmax = empty(sizes, DType::Int64, input.device());
   if (!skipped(y) && y.has_values()) {
     NoGrad raw;
     Tensor x = contiguous(input), s = to_host(contiguous(cast(samples, DType::Float64)));
     int64_t in_plane = x.numel() / planes, out_plane = y.numel() / planes, one = 1;
-    View vx = x.view(), vy = y.view(), vp = places.view();
+    View vx = x.view(), vy = y.view(), vp = argmax.view();
     const PoolKernels& kernels = *backend(y.device()).pool;
     parallel_for(0, planes, std::max<int64_t>(1, 8192 / out_plane), [&](int64_t first, int64_t last) {
       Windows own = w;
       for (int64_t p = first; p < last; ++p) {
-        // Of pictures, the last sample belongs to the first dimension; of volumes, the first one.
+        // Of images, the last sample belongs to the first dimension; of volumes, the first one.
         for (int64_t i = 0; i < N; ++i) {
           int64_t d = 3 - N + i;
           double sample = s.data<double>()[p * N + (N == 2 ? N - 1 - i : i)];
@@ -530,11 +530,11 @@ template <int N> static std::tuple<Tensor, Tensor> fractional(const Tensor& inpu
     });
   }
   y = record<MaxPoolBackward>(y, {input}, [&](auto& node) {
-    node.result1 = save(places);
+    node.result1 = save(argmax);
     node.sizes = Ints(input.sizes());
     node.n = N;
   });
-  return {y, places};
+  return {y, argmax};
 }
 
 template <int N>

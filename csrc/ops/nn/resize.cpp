@@ -14,7 +14,7 @@
 namespace rl::ops {
 namespace {
 
-// Where result j reads and how much of each element it takes. Places are computed in the type R, as PyTorch's are.
+// Where result j reads and how much of each element it takes. Indices are computed in the type R, as PyTorch's are.
 struct Resize {
   int64_t n_in = 0, n_out = 0;
   int taps = 2;                // 1: nearest, 2: linear, 4: cubic; of a filter: as many as it can meet
@@ -32,12 +32,12 @@ struct Resize {
       return x < 2 ? ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA : R(0);
     }
     auto sinc = [](R y) { return y == 0 ? R(1) : std::sin(y) / y; };
-    const R turn = R(3.14159265358979323846) * x;
-    return x < 3 ? sinc(turn) * sinc(turn / 3) : R(0);
+    const R pi_x = R(3.14159265358979323846) * x;
+    return x < 3 ? sinc(pi_x) * sinc(pi_x / 3) : R(0);
   }
   double reach() const { return filter * std::max(step, 1.0); }
   // Weights of a filter that is stretched over the elements which a result stands for; they add up to 1.
-  template <class R> void fill_filtered(int64_t* places, double* weights) const {
+  template <class R> void fill_filtered(int64_t* indices, double* weights) const {
     const R support = static_cast<R>(reach()), inverse = step >= 1 ? R(1) / static_cast<R>(step) : R(1);
     std::vector<R> w(static_cast<size_t>(taps));
     for (int64_t j = 0; j < n_out; ++j) {
@@ -50,25 +50,25 @@ struct Resize {
         const R w_k = inside ? filtered(std::fabs((static_cast<R>(first + k) - centre + R(0.5)) * inverse)) : R(0);
         w[static_cast<size_t>(k)] = w_k;
         sum += w_k;
-        *places++ = std::min(first + k, n_in - 1);
+        *indices++ = std::min(first + k, n_in - 1);
       }
       for (const R w_k : w) *weights++ = static_cast<double>(w_k / sum);
     }
   }
 
-  template <class R> void fill(int64_t* places, double* weights) const {
-    if (filter) return fill_filtered<R>(places, weights);
+  template <class R> void fill(int64_t* indices, double* weights) const {
+    if (filter) return fill_filtered<R>(indices, weights);
     parallel_for(0, n_out, 4096, [&](int64_t first, int64_t last) {
-      if (taps == 1) fill_nearest(first, last, places + first, weights + first);
-      else if (taps == 2) fill_linear<R>(first, last, places + 2 * first, weights + 2 * first);
-      else fill_cubic<R>(first, last, places + 4 * first, weights + 4 * first);
+      if (taps == 1) fill_nearest(first, last, indices + first, weights + first);
+      else if (taps == 2) fill_linear<R>(first, last, indices + 2 * first, weights + 2 * first);
+      else fill_cubic<R>(first, last, indices + 4 * first, weights + 4 * first);
     });
   }
   // The element under the beginning of a result, or under its centre where `exact`; found in floats whatever the type.
-  void fill_nearest(int64_t first, int64_t last, int64_t* place, double* weight) const {
+  void fill_nearest(int64_t first, int64_t last, int64_t* index, double* weight) const {
     const float shift = exact ? 0.5F : 0.0F, s = static_cast<float>(step);
-    for (int64_t j = first; j < last; ++j, ++place, ++weight) {
-      *place = std::min(static_cast<int64_t>((static_cast<float>(j) + shift) * s), n_in - 1);
+    for (int64_t j = first; j < last; ++j, ++index, ++weight) {
+      *index = std::min(static_cast<int64_t>((static_cast<float>(j) + shift) * s), n_in - 1);
       *weight = 1;
     }
   }
@@ -76,35 +76,35 @@ struct Resize {
     const R i = static_cast<R>(j), s = static_cast<R>(step);
     return align_corners ? i * s : (i + R(0.5)) * s - R(0.5);
   }
-  template <class R> void fill_linear(int64_t first, int64_t last, int64_t* place, double* weight) const {
-    for (int64_t j = first; j < last; ++j, place += 2, weight += 2) {
+  template <class R> void fill_linear(int64_t first, int64_t last, int64_t* index, double* weight) const {
+    for (int64_t j = first; j < last; ++j, index += 2, weight += 2) {
       const R x = std::max(at<R>(j), R(0));  // so that a cast rounds down
       const auto low = std::min(static_cast<int64_t>(x), n_in - 1);
       const R upper = std::clamp(x - static_cast<R>(low), R(0), R(1));
-      place[0] = low, place[1] = std::min(low + 1, n_in - 1);
+      index[0] = low, index[1] = std::min(low + 1, n_in - 1);
       weight[0] = static_cast<double>(1 - upper), weight[1] = static_cast<double>(upper);
     }
   }
-  template <class R> void fill_cubic(int64_t first, int64_t last, int64_t* place, double* weight) const {
+  template <class R> void fill_cubic(int64_t first, int64_t last, int64_t* index, double* weight) const {
     constexpr R kA = R(-0.75);
     auto near = [](R x) { return ((kA + 2) * x - (kA + 3)) * x * x + 1; };
     auto far = [](R x) { return ((kA * x - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
     for (int64_t j = first; j < last; ++j) {
       const R x = at<R>(j), whole = std::floor(x), t = x - whole;
       for (const R w : {far(t + 1), near(t), near(1 - t), far(2 - t)}) *weight++ = static_cast<double>(w);
-      for (int64_t k = -1; k <= 2; ++k) *place++ = std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1);
+      for (int64_t k = -1; k <= 2; ++k) *index++ = std::clamp<int64_t>(static_cast<int64_t>(whole) + k, 0, n_in - 1);
     }
   }
   // run(table) for a tensor whose dimension `dim` has n_in or n_out elements. last: channels are last in its memory.
   template <class Run> void with_table(const Tensor& t, int64_t dim, bool last, Run run) const {
     // Tensors, whose memory is kept: fresh pages for a long row's table take longer than filling it.
     const int64_t n = checked_mul(n_out, taps);
-    Tensor places = empty({n}, DType::Int64), weights = empty({n}, DType::Float64);
-    auto* place = places.view().as<int64_t>();
+    Tensor indices = empty({n}, DType::Int64), weights = empty({n}, DType::Float64);
+    auto* index = indices.view().as<int64_t>();
     auto* weight = weights.view().as<double>();
-    if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(place, weight);
-    else fill<float>(place, weight);
-    ResizeTable s{1, n_in, n_out, 1, taps, place, weight};
+    if (t.dtype() == DType::Float64 || t.dtype() == DType::UInt8) fill<double>(index, weight);
+    else fill<float>(index, weight);
+    ResizeTable s{1, n_in, n_out, 1, taps, index, weight};
     for (int64_t d = 0; d < t.dim(); ++d)
       (d < dim && !(last && d == 1) ? s.outer : s.inner) *= d == dim ? 1 : t.sizes()[d];
     run(s);
@@ -118,7 +118,8 @@ static MemoryFormat order_of(const Tensor& t, bool last) {
   return !last ? MemoryFormat::Contiguous : t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
-// resize_dim: y[j] = sum over k of w[j, k] x[place[j, k]] along dim        dx: dy times the weights, put at the places
+// resize_dim: y[j] = sum over k of w[j, k] x[index[j, k]] along dim        dx: dy times the weights, added at the
+// indices
 struct ResizeBackward : Node {
   static constexpr const char* kName = "ResizeDimBackward0";
   static constexpr bool kStacks = true;

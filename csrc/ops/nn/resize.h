@@ -6,7 +6,7 @@
 
 namespace rl::ops {
 
-// nearest_dim of floating-point numbers through a table of places, whose gradient is a table's too.
+// nearest_dim of floating-point values through a table of indices, whose gradient is a table's too.
 Tensor nearest_by_table(const Tensor& x, int64_t dim, int64_t size, double step, bool exact);
 
 }  // namespace rl::ops

@@ -15,7 +15,7 @@ static int64_t times_each(int64_t n_in, int64_t n_out, double step) {
   return power && step < 1 && static_cast<double>(n_out) * step == static_cast<double>(n_in) ? n_out / n_in : 0;
 }
 
-// nearest_dim: y[j] = x[floor(j * step)] along dim, or at (j + 1/2) * step, computed as floats like PyTorch's places
+// nearest_dim: y[j] = x[floor(j * step)] along dim, or at (j + 1/2) * step, computed as floats like PyTorch's indices
 static Tensor nearest_dim(const Tensor& x, int64_t dim, int64_t size, double step, bool exact) {
   const int64_t d = wrap_dim(dim, x.dim());
   CHECK(x.dim() > 0 && x.sizes()[d] > 0 && size > 0, Runtime, "nearest_dim: expected sizes above 0, got ",
@@ -29,14 +29,14 @@ static Tensor nearest_dim(const Tensor& x, int64_t dim, int64_t size, double ste
   }
   constexpr int64_t kLarge = 2048;  // elements, from which on the table pays
   if (is_float(x.dtype()) && step > 0 && x.numel() >= kLarge) return nearest_by_table(x, d, size, step, exact);
-  const Tensor places = empty({size}, DType::Int64);
-  auto* at = places.data<int64_t>();
+  const Tensor indices = empty({size}, DType::Int64);
+  auto* at = indices.data<int64_t>();
   const auto by = static_cast<float>(step);
   for (int64_t j = 0; j < size; ++j) {
-    const float place = (static_cast<float>(j) + (exact ? 0.5f : 0.0f)) * by;
-    at[j] = place < static_cast<float>(n_in) ? std::min(static_cast<int64_t>(place), n_in - 1) : n_in - 1;
+    const float source = (static_cast<float>(j) + (exact ? 0.5f : 0.0f)) * by;
+    at[j] = source < static_cast<float>(n_in) ? std::min(static_cast<int64_t>(source), n_in - 1) : n_in - 1;
   }
-  return index_select(x, d, to_device(places, x.device()));
+  return index_select(x, d, to_device(indices, x.device()));
 }
 
 static const Register registered([](Ops& ops) {

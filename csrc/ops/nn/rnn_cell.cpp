@@ -8,8 +8,8 @@ namespace rl::ops {
 
 // The parts of (N, k H) along its second dimension.
 static Tensor part(const Tensor& x, int64_t k, int64_t hidden) { return narrow(x, 1, k * hidden, hidden); }
-static Tensor slope(const Tensor& s) { return mul(s, sub(Scalar(1), s)); }  // of sigmoid, from its value
-static Tensor tanh_slope(const Tensor& t) { return sub(Scalar(1), mul(t, t)); }
+static Tensor sigmoid_derivative(const Tensor& s) { return mul(s, sub(Scalar(1), s)); }  // of sigmoid, from its value
+static Tensor tanh_derivative(const Tensor& t) { return sub(Scalar(1), mul(t, t)); }
 
 // lstm_step: i, f, u, o = parts of the gates; c = sigmoid(f) c0 + sigmoid(i) tanh(u), h = sigmoid(o) tanh(c)
 struct LstmStepBackward : Node {
@@ -24,9 +24,9 @@ struct LstmStepBackward : Node {
       Tensor i = sigmoid(part(g, 0, hidden)), f = sigmoid(part(g, 1, hidden)), u = tanh(part(g, 2, hidden)),
              o = sigmoid(part(g, 3, hidden));
       Tensor t = tanh(add(mul(f, c0), mul(i, u)));
-      Tensor v = add(dy[1], mul(mul(dy[0], o), tanh_slope(t)));
-      Tensor pieces[] = {mul(mul(v, u), slope(i)), mul(mul(v, c0), slope(f)), mul(mul(v, i), tanh_slope(u)),
-                         mul(mul(dy[0], t), slope(o))};
+      Tensor v = add(dy[1], mul(mul(dy[0], o), tanh_derivative(t)));
+      Tensor pieces[] = {mul(mul(v, u), sigmoid_derivative(i)), mul(mul(v, c0), sigmoid_derivative(f)),
+                         mul(mul(v, i), tanh_derivative(u)), mul(mul(dy[0], t), sigmoid_derivative(o))};
       return {cat(Span<Tensor>(pieces, 4), -1), mul(v, f)};
     }
     Tensor dgates = empty(Ints{rows, 4 * hidden}, c0.dtype(), c0.device()),
@@ -76,8 +76,8 @@ struct GruStepBackward : Node {
       Tensor r = sigmoid(add(part(x, 0, hidden), part(y, 0, hidden))),
              z = sigmoid(add(part(x, 1, hidden), part(y, 1, hidden)));
       Tensor n = tanh(add(part(x, 2, hidden), mul(r, yn)));
-      Tensor dn = mul(mul(dy[0], sub(Scalar(1), z)), tanh_slope(n)), dr = mul(mul(dn, yn), slope(r)),
-             dz = mul(mul(dy[0], sub(h0, n)), slope(z));
+      Tensor dn = mul(mul(dy[0], sub(Scalar(1), z)), tanh_derivative(n)), dr = mul(mul(dn, yn), sigmoid_derivative(r)),
+             dz = mul(mul(dy[0], sub(h0, n)), sigmoid_derivative(z));
       Tensor of_x[] = {dr, dz, dn}, of_y[] = {dr, dz, mul(dn, r)};
       return {cat(Span<Tensor>(of_x, 3), -1), cat(Span<Tensor>(of_y, 3), -1), mul(dy[0], z)};
     }

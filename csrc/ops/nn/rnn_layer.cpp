@@ -15,7 +15,7 @@
 
 namespace rl::ops {
 
-// What a call is made of, apart from its tensors.
+// What a call is made of, separate from its tensors.
 struct RnnCall {
   RnnCell cell = RnnCell::Lstm;
   Ints batch_sizes;  // empty: not packed
@@ -185,14 +185,14 @@ struct RnnLayerBackward : Node {
   Grads again(RnnTensors x, const Grads& dy) {
     Tensor* all[] = {&x.input, &x.h0, &x.c0, &x.w_ih, &x.w_hh, &x.b_ih, &x.b_hh};
     Tensors wanted, roots, gradients;
-    Ints places;
+    Ints positions;
     for (int i = 0; i < 7; ++i) {
       if (!needs(i)) continue;
       *all[i] = record_alias(alias(*all[i]), *all[i]);
       wanted.push_back(*all[i]);
-      places.push_back(i);
+      positions.push_back(i);
     }
-    if (is_half(x.input.dtype()))  // sums of half types are taken in float
+    if (is_half(x.input.dtype()))  // sums of float16 and bfloat16 are taken in float
       for (Tensor* t : all)
         if (t->defined()) *t = cast(*t, DType::Float32);
     Tensors results = composed(call, x);
@@ -207,7 +207,7 @@ struct RnnLayerBackward : Node {
                                   .create_graph = true,
                                   .inputs = wanted,
                                   .accumulate = false});
-    for (int64_t i = 0; i < places.size(); ++i) dx[places[i]] = found[i];
+    for (int64_t i = 0; i < positions.size(); ++i) dx[positions[i]] = found[i];
     return dx;
   }
 
@@ -272,9 +272,9 @@ struct RnnLayerBackward : Node {
       if (needs(3) && !needs(4)) dx[3] = mm(t(of_input(dgates)), flat);
     }
     const bool summed = equal.found() && (table || needs(3) || needs(5) || needs(6));
-    const bool apart = equal.found() || !needs(3);  // the product with the input
+    const bool separate = equal.found() || !needs(3);  // the product with the input
     // Rows that count nothing are multiplied by zero there, which only bounded states survive.
-    const bool shifted = needs(4) && apart && !call.packed() && call.cell != RnnCell::Relu;
+    const bool shifted = needs(4) && separate && !call.packed() && call.cell != RnnCell::Relu;
     if (summed && (!shifted || gru))
       sums_by_row =
           index_add(zeros({equal.first.numel(), deltas * h}, in.dtype(), in.device()), 0, equal.group, dgates);
@@ -289,17 +289,17 @@ struct RnnLayerBackward : Node {
       if (needs(3)) dx[3] = mm(t(of_input(sums_by_row)), index_select(flat, 0, equal.first));
     }
     if (!needs(4) || shifted) return dx;
-    // The gradients of the gates times the input, and times the state: one product, except for what a GRU has apart.
-    if (apart) shape.input = 0;
+    // The gradients of the gates times the input, and times the state: one product, except for what a GRU has separate.
+    if (separate) shape.input = 0;
     Tensor joined = empty(Ints{rows, shape.input + h}, in.dtype(), in.device());
     backend(joined.device()).rnn->joined(shape, joined.view(), in.view(), out.view(), h0.view());
     Tensor both = over_steps(of_input(dgates), joined, h);
-    if (!apart) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
+    if (!separate) dx[3] = contiguous(narrow(both, 1, 0, shape.input));
     if (gru)
       dx[4] = cat({narrow(narrow(both, 0, 0, 2 * h), 1, shape.input, h),
                    over_steps(narrow(dgates, 1, 3 * h, h), narrow(joined, 1, shape.input, h), h)},
                   0);
-    else dx[4] = apart ? both : contiguous(narrow(both, 1, shape.input, h));
+    else dx[4] = separate ? both : contiguous(narrow(both, 1, shape.input, h));
     return dx;
   }
   FIELDS(input, hx, cx, weights, workspace, result)
@@ -355,7 +355,7 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   RnnTensors x{input, h0, c0, w_ih, w_hh, b_ih, b_hh};
   check_layer(call, x);
   DType type = input.dtype();
-  if (!backend(input.device()).rnn->has_layers(type)) {  // half types are computed in float
+  if (!backend(input.device()).rnn->has_layers(type)) {  // float16 and bfloat16 are computed in float
     auto wide = [](const Tensor& t) { return t.defined() ? cast(t, DType::Float32) : t; };
     Tensors results = rnn_layer(wide(input), wide(h0), wide(c0), wide(w_ih), wide(w_hh), wide(b_ih), wide(b_hh), mode,
                                 batch_sizes, batch_first, reverse);
@@ -396,10 +396,10 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
     if (bi.defined()) bi_view = bi.view();
     if (bh.defined()) bh_view = bh.view();
     if (kept.defined()) kept_view = kept.view();
-    bool apart = gates.defined();
+    bool separate = gates.defined();
     backend(out.device())
         .rnn->layer(shape, {out.view(), hn.view(), lstm ? cn.view() : View{}, kept.defined() ? &kept_view : nullptr,
-                            apart ? nullptr : &in_view, apart ? &gates_view : nullptr,
+                            separate ? nullptr : &in_view, separate ? &gates_view : nullptr,
                             equal.found() ? equal.group.view().as<int64_t>() : nullptr, wi.view(), wh.view(),
                             bi.defined() ? &bi_view : nullptr, bh.defined() ? &bh_view : nullptr, before.view(),
                             lstm ? cell.view() : View{}});

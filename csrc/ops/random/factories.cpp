@@ -59,52 +59,52 @@ Tensor filled(Tensor y, bool requires_grad, bool is_new = true) {
 
 using Format = std::optional<MemoryFormat>;
 using Type = std::optional<DType>;
-using Place = std::optional<Device>;
+using OptDevice = std::optional<Device>;
 using Order = std::optional<Layout>;
 using Pin = std::optional<bool>;  // there is no memory to pin: accepted and ignored
 
-static Tensor rand(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
-                   Pin, bool requires_grad) {
+static Tensor rand(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout,
+                   OptDevice device, Pin, bool requires_grad) {
   Tensor y = target("rand", size, {out, dtype, layout, device}, default_dtype());
   return filled(uniform_(y, 0, 1, generator), requires_grad, !out.defined());
 }
 static Tensor randn(const Ints& size, Generator* generator, const OptTensor& out, Type dtype, Order layout,
-                    Place device, Pin, bool requires_grad) {
+                    OptDevice device, Pin, bool requires_grad) {
   Tensor y = target("randn", size, {out, dtype, layout, device}, default_dtype());
   return filled(normal_(y, 0, 1, generator), requires_grad, !out.defined());
 }
 static Tensor randint(int64_t low, int64_t high, const Ints& size, Generator* generator, const OptTensor& out,
-                      Type dtype, Order layout, Place device, Pin, bool requires_grad) {
+                      Type dtype, Order layout, OptDevice device, Pin, bool requires_grad) {
   Tensor y = target("randint", size, {out, dtype, layout, device}, DType::Int64);
   return filled(random_from_to_(y, low, high, generator), requires_grad, !out.defined());
 }
 static Tensor randint_below(int64_t high, const Ints& size, Generator* generator, const OptTensor& out, Type dtype,
-                            Order layout, Place device, Pin, bool requires_grad) {
+                            Order layout, OptDevice device, Pin, bool requires_grad) {
   return randint(0, high, size, generator, out, dtype, layout, device, {}, requires_grad);
 }
 
-static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
+static Tensor rand_like(const Tensor& input, Generator* generator, Type dtype, Order layout, OptDevice device, Pin,
                         bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
   return filled(uniform_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
-static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, Order layout, Place device, Pin,
+static Tensor randn_like(const Tensor& input, Generator* generator, Type dtype, Order layout, OptDevice device, Pin,
                          bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
   return filled(normal_(target_like(input, make, format), 0, 1, generator), requires_grad);
 }
 static Tensor randint_like(const Tensor& input, int64_t low, int64_t high, Generator* generator, Type dtype,
-                           Order layout, Place device, Pin, bool requires_grad, Format format) {
+                           Order layout, OptDevice device, Pin, bool requires_grad, Format format) {
   Make make = {OptTensor(), dtype, layout, device};
   return filled(random_from_to_(target_like(input, make, format), low, high, generator), requires_grad);
 }
 static Tensor randint_like_below(const Tensor& input, int64_t high, Generator* generator, Type dtype, Order layout,
-                                 Place device, Pin, bool requires_grad, Format format) {
+                                 OptDevice device, Pin, bool requires_grad, Format format) {
   return randint_like(input, 0, high, generator, dtype, layout, device, {}, requires_grad, format);
 }
 
-static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Type dtype, Order layout, Place device,
-                       Pin, bool requires_grad) {
+static Tensor randperm(int64_t n, Generator* generator, const OptTensor& out, Type dtype, Order layout,
+                       OptDevice device, Pin, bool requires_grad) {
   CHECK(n >= 0, Runtime, "randperm: n must be non-negative, got ", n);
   Tensor y = target("randperm", {n}, {out, dtype, layout, device}, DType::Int64);
   if (y.is_complex() || y.dtype() == DType::Bool) no_kernel("randperm", y.dtype());
@@ -179,7 +179,7 @@ static Tensor normal_of_deviations(double mean, const Tensor& std, Generator* ge
   return record<NormalBackward>(y, {std});
 }
 static Tensor normal_of_size(double mean, double std, const Ints& size, Generator* generator, const OptTensor& out,
-                             Type dtype, Order layout, Place device, Pin, bool requires_grad) {
+                             Type dtype, Order layout, OptDevice device, Pin, bool requires_grad) {
   Tensor y = target("normal", size, {out, dtype, layout, device}, default_dtype());
   return filled(normal_(y, mean, std, generator), requires_grad, !out.defined());
 }

@@ -82,7 +82,7 @@ static Tensor min_all(const Tensor& input) {
   return extremum_over<MinAllBackward>("min", "min_all", Reduce::Min, input, {}, false);
 }
 
-// Values picked along a dimension: y = x[index]        dx = dy at the places it was picked from, 0 elsewhere
+// Values picked along a dimension: y = x[index]        dx = dy at the indices it was picked from, 0 elsewhere
 struct PickBackward : Node {
   Saved indices;
   Ints sizes;
@@ -150,7 +150,7 @@ static Tensor max_other(const Tensor& input, const Tensor& other) { return maxim
 static Tensor min_other(const Tensor& input, const Tensor& other) { return minimum(input, other); }
 
 // argmax, argmin: the first place of the extremum, of all elements or along a dimension
-static Tensor place_of_extremum(const char* name, bool largest, const Tensor& input, std::optional<int64_t> dim,
+static Tensor index_of_extremum(const char* name, bool largest, const Tensor& input, std::optional<int64_t> dim,
                                 bool keepdim) {
   CHECK(!input.is_complex(), Runtime, name, "(): does not support complex input");
   CHECK(input.dtype() != DType::Bool, Runtime, name, "(): does not support bool input");
@@ -171,10 +171,10 @@ static Tensor place_of_extremum(const char* name, bool largest, const Tensor& in
   return y;
 }
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
-  return place_of_extremum("argmax", true, input, dim, keepdim);
+  return index_of_extremum("argmax", true, input, dim, keepdim);
 }
 static Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
-  return place_of_extremum("argmin", false, input, dim, keepdim);
+  return index_of_extremum("argmin", false, input, dim, keepdim);
 }
 
 // aminmax: both extrema        dx = each dy shared equally by the elements that have the extremum
@@ -280,7 +280,7 @@ static const Register registered([](Ops& ops) {
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
   ops.def("mode", mode, last, kMethod | kExactOut,
           "The most frequent value along a dimension, and an index where it stands.", both);
-  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kApart,
+  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kNoOverlap,
           "The k-th smallest value along a dimension, and its index.", both);
 });
 

@@ -72,7 +72,7 @@ struct CumprodBackward : Node {
     Tensor zeros = eq(x, 0), count = cumsum(zeros, dim);
     Tensor before = eq(count, 0), between = eq(count, 1), first = logical_and(zeros, between);
     int64_t d = dim - x.dim();  // g may have further dimensions in front
-    Tensor slope = div(sum_from(where(before, mul(g, y), Scalar(0)), d), x);
+    Tensor derivative = div(sum_from(where(before, mul(g, y), Scalar(0)), d), x);
     Tensor rest = cumprod(where(logical_and(between, eq(zeros, false)), x, Scalar(1)), dim);
     Tensor at_zero = sum(mul(rest, where(between, g, Scalar(0))), Ints{d}, true);
     Ints one(x.sizes());
@@ -80,7 +80,7 @@ struct CumprodBackward : Node {
     Tensor start = full(one, Scalar(1), x.dtype(), x.device());
     Tensor product = cat({start, narrow(y, dim, 0, x.size(dim) - 1)}, dim);  // of what comes before each place
     at_zero = mul(at_zero, sum(where(first, product, Scalar(0)), Ints{dim}, true));
-    return where(before, slope, where(first, at_zero, Scalar(0)));
+    return where(before, derivative, where(first, at_zero, Scalar(0)));
   }
   FIELDS(self, result, dim)
 };
@@ -103,7 +103,7 @@ struct LogcumsumexpBackward : Node {
   Grads backward(const Grads& dy) {
     Tensor x = self.unpack(*this), y = result.unpack(*this), g = dy[0];
     if (x.dim() == 0 || x.numel() == 0) return {g};
-    // The plain form is the one that can be differentiated again: -inf in the other has no slope.
+    // The plain form is the one that can be differentiated again: -inf in the other has no derivative.
     if (x.is_complex() || grad_enabled())
       return {mul(sum_from(mul(g, exp(neg(conj(y)))), dim - x.dim()), exp(conj(x)))};
     int64_t d = dim - x.dim();

@@ -17,7 +17,7 @@ static void check_ordered(const char* name, const Tensor& input) {
         info(input.dtype()).legacy, "'");
 }
 
-// sort: y = x in order along a dimension        dx = dy back at the places the elements came from
+// sort: y = x in order along a dimension        dx = dy back at the indices the elements came from
 struct SortBackward : Node {
   static constexpr const char* kName = "SortBackward0";
   Saved indices;
@@ -61,7 +61,7 @@ static Tensor argsort_stable(const Tensor& input, bool, int64_t dim, bool descen
 }
 static Tensor msort(const Tensor& input) { return std::get<0>(sort(input, 0)); }
 
-// topk: the k largest or smallest along a dimension        dx = dy back at their places
+// topk: the k largest or smallest along a dimension        dx = dy back at their indices
 Pair topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted) {
   CHECK(!input.is_complex(), Runtime, "topk(): complex numbers have no order");
   CHECK(static_cast<int>(input.dtype()) < kComputeDTypes && input.dtype() != DType::Bool, NotImplemented,

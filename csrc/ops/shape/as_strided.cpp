@@ -35,7 +35,7 @@ Grads AsStridedBackward::backward(const Grads& dy) {
 
 namespace ops {
 
-// as_strided: any sizes and strides over the input's storage        dx = dy summed into the places it was read from
+// as_strided: any sizes and strides over the input's storage        dx = dy summed into the elements it was read from
 Tensor as_strided(const Tensor& input, IntSpan size, IntSpan stride, std::optional<int64_t> storage_offset) {
   CHECK(size.size() == stride.size(), Runtime, "mismatch in length of strides and shape");
   for (int64_t s : stride)
@@ -65,7 +65,7 @@ static Buffer spanning(IntSpan base_sizes, IntSpan base_strides, IntSpan sizes, 
 }
 
 // Whether no two elements share a place: sorted by stride, each step passes the reach of the smaller ones.
-static bool distinct_places(IntSpan sizes, IntSpan strides) {
+static bool distinct_elements(IntSpan sizes, IntSpan strides) {
   Ints order;
   for (int64_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > 1) order.push_back(i);
@@ -78,13 +78,13 @@ static bool distinct_places(IntSpan sizes, IntSpan strides) {
   return true;
 }
 
-// flat[places of the view] += values, where flat is zero before.
+// flat[offsets of the view] += values, where flat is zero before.
 //
-// Where elements share places, every q-th of a dimension whose step is too short to pass the smaller ones are far
-// enough apart: the values go there in q turns of places that differ.
+// Where elements share memory, every q-th of a dimension whose step is too short to pass the smaller ones are far
+// enough apart: the values go there in q rounds whose offsets differ.
 static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t at, const Tensor& values) {
   if (values.numel() == 0) return;
-  if (distinct_places(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);
+  if (distinct_elements(sizes, strides)) return copy_into(alias(flat, sizes, strides, at), values);
   Ints order, turns(sizes.size(), 1);
   for (int64_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] > 1) order.push_back(i);
@@ -97,8 +97,8 @@ static void add_at(const Tensor& flat, IntSpan sizes, IntSpan strides, int64_t a
   }
   Ints part(sizes), step(strides), from(values.strides());
   for (int64_t i = 0; i < sizes.size(); ++i) step[i] *= turns[i], from[i] *= turns[i];
-  for (int64_t turn = 0; turn < total; ++turn) {
-    int64_t rest = turn, to = at, source = values->offset;
+  for (int64_t round = 0; round < total; ++round) {
+    int64_t rest = round, to = at, source = values->offset;
     for (int64_t i = 0; i < sizes.size(); ++i) {
       int64_t first = rest % turns[i];
       rest /= turns[i];
@@ -142,7 +142,7 @@ struct EmbedBackward : Node {
     if (lead(dy[0])) add_rows(dy[0].sizes()[0], base, view, distance);
     Buffer b = spanning(base.sizes, base.strides, view.sizes, view.strides, distance);
     Tensor flat;
-    if (distinct_places(base.sizes, base.strides)) {
+    if (distinct_elements(base.sizes, base.strides)) {
       flat = zeros({b.size}, dy[0].dtype(), dy[0].device());
       copy_(as_strided(flat, base.sizes, base.strides, b.base_at), dy[0], false);
     } else {
@@ -162,13 +162,13 @@ Tensor embed(const Tensor& dy, IntSpan base_sizes, IntSpan base_strides, IntSpan
   Buffer b = spanning(base_sizes, base_strides, sizes, strides, distance);
   Tensor flat = zeros({b.size}, dy.dtype(), dy.device());
   add_at(flat, sizes, strides, b.view_at, dy);
-  if (!distinct_places(base_sizes, base_strides)) {
+  if (!distinct_elements(base_sizes, base_strides)) {
     // Several elements of the input share a place: each gets its part of what arrived there.
     NoGrad raw;
     flat = div(flat, sharers(b, base_sizes, base_strides, flat));
   }
   Tensor whole = alias(flat, base_sizes, base_strides, b.base_at);
-  if (b.size != checked_extent(base_sizes, base_strides) || !distinct_places(base_sizes, base_strides)) {
+  if (b.size != checked_extent(base_sizes, base_strides) || !distinct_elements(base_sizes, base_strides)) {
     Tensor own = empty(base_sizes, dy.dtype(), dy.device());
     copy_into(own, whole);
     whole = own;

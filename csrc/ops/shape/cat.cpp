@@ -395,10 +395,10 @@ static Tensors unsafe_split_op(const Tensor& x, const Ints& sizes, int64_t dim) 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", kApart | kAnyType, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kNoOverlap | kAnyType, "Tensors one after the other along a dimension.");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
-  ops.def("stack", stack_op, "tensors, dim=0", kApart | kAnyType, "Tensors of one shape along a new dimension.");
+  ops.def("stack", stack_op, "tensors, dim=0", kNoOverlap | kAnyType, "Tensors of one shape along a new dimension.");
   ops.def("split", split, "input, split_size, dim=0", kMethod | kView, "Views of consecutive parts of a dimension.");
   ops.def("split", split, "tensor, split_size_or_sections, dim=0", kMethod | kView);
   ops.def("split", split_op, "input, split_size, dim=0", kMethod | kView);

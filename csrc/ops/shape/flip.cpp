@@ -139,7 +139,7 @@ Tensor roll(const Tensor& input, IntSpan shifts, IntSpan dims) {
   });
 }
 
-// movedim: dimensions moved to other places, the rest in order
+// movedim: dimensions moved to other positions, the rest in order
 Tensor movedim(const Tensor& input, IntSpan source, IntSpan destination) {
   CHECK(source.size() == destination.size(), Runtime, "movedim: Invalid source or destination dims: source (",
         to_text(source), " dims) should contain the same number of dims as destination (", to_text(destination),

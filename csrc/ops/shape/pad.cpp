@@ -55,7 +55,7 @@ enum class Frame : int64_t { Reflect, Replicate, Circular };
 
 namespace {
 
-// The frame along one dimension of a tensor that has `before` + length + `after` there: places [to, to + count) are
+// The frame along one dimension of a tensor that has `before` + length + `after` there: positions [to, to + count) are
 // those from `from` on, `step` apart.
 struct Edge {
   int64_t to, from, count, step;
@@ -94,8 +94,8 @@ void check_frame(Frame frame, int64_t length, int64_t before, int64_t after, Int
 Tensor positions_of(Frame frame, int64_t length, int64_t before, int64_t after) {
   int64_t n = length + before + after, start = frame == Frame::Circular ? std::max<int64_t>(-before, 0) : 0;
   int64_t kept = length + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
-  Tensor places = empty(Ints{n}, DType::Int64);
-  int64_t* p = places.data<int64_t>();
+  Tensor positions = empty(Ints{n}, DType::Int64);
+  int64_t* p = positions.data<int64_t>();
   for (int64_t k = 0; k < n; ++k) {
     int64_t i = k - before;
     if (frame == Frame::Replicate) {
@@ -109,7 +109,7 @@ Tensor positions_of(Frame frame, int64_t length, int64_t before, int64_t after) 
     }
     p[k] = i;
   }
-  return places;
+  return positions;
 }
 
 }  // namespace
@@ -139,22 +139,22 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
   Frame kind = static_cast<Frame>(frame);
   bool crops = false;
   Ints sizes(input.sizes());
-  SmallVector<Tensor, 4> places(n);
+  SmallVector<Tensor, 4> positions(n);
   const int64_t* lists[kMaxDims] = {};
   for (int64_t i = 0; i < n; ++i) {
     int64_t d = ndim - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
     check_frame(kind, sizes[d], before, after, input.sizes());
     crops |= before < 0 || after < 0;
     if (before || after) {
-      places[i] = positions_of(kind, sizes[d], before, after);
-      lists[d] = places[i].data<int64_t>();
+      positions[i] = positions_of(kind, sizes[d], before, after);
+      lists[d] = positions[i].data<int64_t>();
     }
     sizes[d] += before + after;
   }
   if (crops) {
     Tensor y = input;
     for (int64_t i = 0; i < n; ++i)
-      if (places[i].defined()) y = index_select(y, ndim - 1 - i, to_device(places[i], y.device()));
+      if (positions[i].defined()) y = index_select(y, ndim - 1 - i, to_device(positions[i], y.device()));
     return y;
   }
   // Channels last: the frame stands around whole pixels.
@@ -167,14 +167,14 @@ static Tensor extend(const Tensor& input, const Ints& pad, int64_t frame) {
     Tensor to = movedim(y, Ints{1}, Ints{ndim - 1}), from = contiguous(movedim(input, Ints{1}, Ints{ndim - 1}));
     const int64_t channels = sizes[1], width = sizes[ndim - 1];
     Tensor numbers;
-    // Pixels of a few numbers, or few of them in the frame: a line of pixels is one run of its numbers.
+    // Pixels of a few channels, or few of them in the frame: a line of pixels is one run of its values.
     if (channels < 16 || 4 * (pad[0] + pad[1]) <= width) {
       to = flatten(to, ndim - 2, ndim - 1), from = flatten(from, ndim - 2, ndim - 1);
-      if (const int64_t* places = lists[ndim - 1]) {
+      if (const int64_t* positions = lists[ndim - 1]) {
         numbers = empty(Ints{width * channels}, DType::Int64);
         int64_t* p = numbers.data<int64_t>();
         for (int64_t i = 0; i < width; ++i)
-          for (int64_t c = 0; c < channels; ++c) p[i * channels + c] = places[i] * channels + c;
+          for (int64_t c = 0; c < channels; ++c) p[i * channels + c] = positions[i] * channels + c;
         pixels[ndim - 2] = p;
       }
       backend(to.device())

@@ -1,15 +1,15 @@
-// Channels of a picture as its pixels, and back.
+// Channels of an image as its pixels, and back.
 
 #include "ops/ops.h"
 #include "schema/registry.h"
 
 namespace rl::ops {
 
-// x (N..., dims of `apart`) with its dimensions behind the batch in another order, and then of the sizes `joined`.
-static Tensor rearranged(const Tensor& x, IntSpan batch, IntSpan apart, IntSpan order, IntSpan joined) {
+// x (N..., dims of `split`) with its dimensions behind the batch in another order, and then of the sizes `joined`.
+static Tensor rearranged(const Tensor& x, IntSpan batch, IntSpan split, IntSpan order, IntSpan joined) {
   Ints sizes(batch), dims, result(batch);
   for (int64_t d = 0; d < static_cast<int64_t>(batch.size()); ++d) dims.push_back(d);
-  for (int64_t s : apart) sizes.push_back(s);
+  for (int64_t s : split) sizes.push_back(s);
   for (int64_t d : order) dims.push_back(d + static_cast<int64_t>(batch.size()));
   for (int64_t s : joined) result.push_back(s);
   return reshape(permute(reshape(x, sizes), dims), result);
@@ -17,7 +17,7 @@ static Tensor rearranged(const Tensor& x, IntSpan batch, IntSpan apart, IntSpan 
 static bool has_channels_last(const Tensor& x) {
   return x.dim() == 4 && !x.is_contiguous() && is_channels_last(x.sizes(), x.strides());
 }
-static void check_picture(const char* op, const Tensor& x, const char* argument, int64_t r) {
+static void check_image(const char* op, const Tensor& x, const char* argument, int64_t r) {
   CHECK(x.dim() >= 3, Runtime, op, " expects input to have at least 3 dimensions, but got input with ", x.dim(),
         " dimension(s)");
   CHECK(r > 0 && r < int64_t(1) << 31, Runtime, op, " expects a positive ", argument, ", but got ", r);
@@ -25,7 +25,7 @@ static void check_picture(const char* op, const Tensor& x, const char* argument,
 
 // pixel_shuffle: (..., C r^2, H, W) -> (..., C, H r, W r)
 static Tensor pixel_shuffle(const Tensor& x, int64_t r) {
-  check_picture("pixel_shuffle", x, "upscale_factor", r);
+  check_image("pixel_shuffle", x, "upscale_factor", r);
   const int64_t lead = x.dim() - 3, channels = x.sizes()[lead], h = x.sizes()[lead + 1], w = x.sizes()[lead + 2];
   CHECK(channels % (r * r) == 0, Runtime,
         "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
@@ -41,7 +41,7 @@ static Tensor pixel_shuffle(const Tensor& x, int64_t r) {
 
 // pixel_unshuffle: (..., C, H r, W r) -> (..., C r^2, H, W)
 static Tensor pixel_unshuffle(const Tensor& x, int64_t r) {
-  check_picture("pixel_unshuffle", x, "downscale_factor", r);
+  check_image("pixel_unshuffle", x, "downscale_factor", r);
   const int64_t lead = x.dim() - 3, c = x.sizes()[lead], tall = x.sizes()[lead + 1], wide = x.sizes()[lead + 2];
   CHECK(tall % r == 0, Runtime,
         "pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)=", tall,
