@@ -108,8 +108,9 @@ std::string Cut::describe() const {
       std::string s = text("\n  the graph was cut", at, ": ", call, " gives ", info(dtype).name,
                            ", and only floating point and complex values have gradients");
       if (begins("arg"))
-        return s + "\n  A position has no slope: use its soft form (softmax, a weighted sum), or max().values.";
-      if (dtype == DType::Bool) return s + "\n  A comparison has no slope: use a smooth form (sigmoid, relu, clamp).";
+        return s + "\n  A position has no derivative: use its soft form (softmax, a weighted sum), or max().values.";
+      if (dtype == DType::Bool)
+        return s + "\n  A comparison has no derivative: use a smooth form (sigmoid, relu, clamp).";
       return s + "\n  Keep the values in a float type up to the loss.";
     }
     case CutKind::Constant:
