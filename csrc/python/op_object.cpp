@@ -85,16 +85,6 @@ PyObject* op_full_name(PyObject* self, void*) {
   auto* op = reinterpret_cast<OpObject*>(self);
   return PyUnicode_FromFormat("%s%s", op->def->name.c_str(), op->form == Form::Inplace ? "_" : "");
 }
-PyObject* op_doc(PyObject* self, void*) {
-  OpDef* def = reinterpret_cast<OpObject*>(self)->def;
-  std::string s;
-  for (Overload& o : def->overloads) {
-    if (o.spec.flags & kOld) continue;
-    std::string line = def->name + "(" + o.spec.signature + ")\n";
-    if (s.find(line) == std::string::npos) s += line;  // overloads may differ in types only
-  }
-  return PyUnicode_FromString((s + "\n" + def->doc).c_str());
-}
 PyObject* op_signature(PyObject* self, void*) {
   auto* op = reinterpret_cast<OpObject*>(self);
   const OverloadSpec& first = op->def->overloads[0].spec;
@@ -115,6 +105,18 @@ PyObject* op_signatures(PyObject* self, void*) {
     Py_DECREF(s);
   }
   return list;
+}
+const char* form_of(const OpObject* op) {
+  return op->form == Form::Function ? "function" : op->form == Form::Method ? "method" : "inplace";
+}
+PyObject* op_form(PyObject* self, void*) { return PyUnicode_FromString(form_of(reinterpret_cast<OpObject*>(self))); }
+PyObject* op_doc(PyObject* self, void*) {
+  auto* op = reinterpret_cast<OpObject*>(self);
+  Owned module(PyImport_ImportModule("rushlight._documentation"));
+  if (!module.p) return nullptr;
+  Owned signatures(op_signatures(self, nullptr));
+  return PyObject_CallMethod(module.p, "of_op", "sssOs", op->def->name.c_str(), op->name->c_str(), form_of(op),
+                             signatures.p, op->def->doc.c_str());
 }
 // For each overload: ((name, type, default or ..., keyword only) of each parameter, flags).
 PyObject* op_overloads(PyObject* self, void*) {
@@ -213,6 +215,7 @@ PyGetSetDef kOpGetSet[] = {{"__name__", op_name, nullptr, nullptr, nullptr},
                            {"__doc__", op_doc, nullptr, nullptr, nullptr},
                            {"__module__", op_module, nullptr, nullptr, nullptr},
                            {"__signature__", op_signature, nullptr, nullptr, nullptr},
+                           {"_form", op_form, nullptr, nullptr, nullptr},
                            {"_signatures", op_signatures, nullptr, nullptr, nullptr},
                            {"_overloads", op_overloads, nullptr, nullptr, nullptr},
                            {"_types", op_types, nullptr, nullptr, nullptr},

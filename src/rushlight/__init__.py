@@ -37,6 +37,9 @@ from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_stat
 from ._compose import compose as _compose  # noqa: E402
 
 _compose(globals())
+from ._documentation import adopt as _adopt  # noqa: E402
+
+_adopt(Tensor, globals())
 
 if TYPE_CHECKING:  # loaded when first asked for, by __getattr__
     from . import amp, backends, cpu, cuda, distributed, distributions, fft, func, fx, hub, jit, linalg  # noqa: E402

@@ -15,6 +15,8 @@ import types
 
 from . import _C
 from ._C import Tensor
+from ._documentation import alias_of, dedent
+from ._documentation import in_place as in_place_text
 from ._tensor import _modes
 
 TYPE_CHECKING = False
@@ -110,6 +112,8 @@ def op(
         home = _HOMES.get(public_name) or _HOMES.get(space or public_name, space)
         overridable.__module__ = f"rushlight.{home}" if home else "rushlight"
         overridable.__qualname__ = overridable.__name__ = f"{space}_{last}" if space in _JOINED else last
+        if public_name != name:
+            overridable.__doc__ = dedent(function.__doc__ or "") + alias_of(name)
         _composed[public_name] = overridable
     if method:  # an object of its own, so that those who take over can tell x.f() from f(x)
         of_tensor = _overridable(function, spread, out)
@@ -121,6 +125,7 @@ def op(
                 setattr(Tensor, method_name, of_tensor)
     if inplace:
         in_place = _in_place(function)
+        in_place.__doc__ = in_place_text(name)
         for n in (short, *alias):
             if "." not in n:
                 setattr(Tensor, n + "_", in_place)
@@ -245,6 +250,7 @@ def _in_place(function):
         return _C.ops["_assign"](function.__name__, self, function(x, *args, **kwargs))
 
     wrapper.__name__ += "_"
+    wrapper._form = "inplace"  # as the C++ ops say it
     return wrapper
 
 

@@ -8,7 +8,7 @@ def parse(text, out):
     """The Signature for "input, dims..., *, keepdim=False"; `out` adds the out= that most functions take."""
     parameters = []
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    for piece in _split(text):
+    for piece in split(text):
         name, equals, default = piece.partition("=")
         if name == "*":
             kind = inspect.Parameter.KEYWORD_ONLY
@@ -24,7 +24,7 @@ def parse(text, out):
     return inspect.Signature(parameters)
 
 
-def _split(text):
+def split(text):
     """Pieces between commas outside brackets and quotes."""
     pieces, depth, start, quote = [], 0, 0, ""
     for i, c in enumerate(text):
