@@ -42,8 +42,10 @@ def _shown(signature, method):
     """A signature as Python writes it: *size for "size...", and without the tensor that a method is called on."""
     from ._signature import split
 
-    pieces = [f"*{p[:-3]}" if p.endswith("...") else p for p in split(signature)]
-    return ", ".join(pieces[1:] if method else pieces)
+    pieces = split(signature)
+    if method:  # polygamma(n, input) is Tensor.polygamma(n)
+        del pieces[pieces.index("input") if "input" in pieces else 0]
+    return ", ".join(f"*{p[:-3]}" if p.endswith("...") else p for p in pieces)
 
 
 def dedent(text):

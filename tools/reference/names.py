@@ -59,6 +59,12 @@ def _belongs(space, name, value):
     return home.startswith("rushlight")
 
 
+def attributes_of(cls):
+    """{name: descriptor} of the public attributes of a class that are no methods."""
+    found = {name: inspect.getattr_static(cls, name) for name in dir(cls) if not name.startswith("_")}
+    return {name: value for name, value in found.items() if inspect.isdatadescriptor(value)}
+
+
 def methods_of(cls):
     """{name: function} of the public methods that a class defines itself."""
     found = {}
@@ -67,7 +73,8 @@ def methods_of(cls):
             value = value.__func__
         if isinstance(value, property):
             value = value.fget
-        if not name.startswith("_") and inspect.isroutine(value):
+        own = getattr(value, "__qualname__", "").rpartition(".")[0].endswith(cls.__name__)
+        if not name.startswith("_") and inspect.isroutine(value) and own:
             found[name] = value
     return found
 
