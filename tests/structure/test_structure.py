@@ -142,6 +142,37 @@ def test_backend_is_chosen_in_the_registry_alone():
     assert sorted(users) == ["backend/backend.h", "backend/registry.cpp", "cpu/cpu_backend.cpp"]
 
 
+def subscripts_of_choices(source):
+    """The indices `i` of all `(condition ? x : y)[i]`."""
+    source = re.sub(r"//[^\n]*", "", source)
+    for match in re.finditer(r"\)\[", source):
+        begin, depth = match.start(), 1
+        while depth and begin:
+            begin -= 1
+            depth += (source[begin] in ")]}") - (source[begin] in "([{")
+        is_call = re.match(r"[\w>\])]", source[begin - 1 : begin])
+        if is_call or "?" not in source[begin : match.start()]:
+            continue
+        end, depth = match.end(), 1
+        while depth:
+            depth += (source[end] == "[") - (source[end] == "]")
+            end += 1
+        yield source[match.end() : end - 1]
+
+
+@pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
+def test_choices_are_not_subscripted_by_quotients_or_shifts():
+    """GCC 12 with -fsanitize=undefined computes such an index in the first case only, and the second one reads it."""
+    assert list(subscripts_of_choices("f(a)[1]; (b ? c : d[2])[e[3] % 4]; (g)[5]; f(h ? i : j)[6]")) == [
+        "e[3] % 4"
+    ]
+    files = [f for f in (ROOT / "csrc").rglob("*.[ch]*") if f.suffix != ".md"]
+    assert len(files) > 300
+    for file in files:
+        for index in subscripts_of_choices(file.read_text()):
+            assert not re.search(r"[%/]|<<|>>", index), f"{file.name}: (... ? ... : ...)[{index}]"
+
+
 @pytest.mark.skipif(not (ROOT / "csrc").exists(), reason="needs the source tree")
 def test_every_table_is_in_the_page_on_backends():
     header = (ROOT / "csrc" / "backend" / "backend.h").read_text()

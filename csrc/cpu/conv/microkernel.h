@@ -30,7 +30,12 @@ template <int R> struct Packed {
 struct Strided {
   const float *data, *half;  // half: four rows on
   int64_t step;
-  float at(int r, int64_t p) const { return (r < 4 ? data : half)[r % 4 * step + p]; }
+  // Not (r < 4 ? data : half)[r % 4 * ...]: GCC 12 copies the index into both cases, and of a remainder or a shift that
+  // -fsanitize=undefined watches, the second case then reads the operand that only the first one has set.
+  float at(int r, int64_t p) const {
+    const float* from = r < 4 ? data : half;
+    return from[r % 4 * step + p];
+  }
 };
 // Rows of b: `step` apart, or anywhere.
 struct Rows {
