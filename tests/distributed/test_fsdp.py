@@ -3,12 +3,12 @@
 import functools
 
 import pytest
-from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
-from rushlight.distributed.fsdp import ShardingStrategy, StateDictType
-from rushlight.distributed.fsdp.wrap import CustomPolicy, ModuleWrapPolicy, size_based_auto_wrap_policy
 
 import rushlight as rl
 import rushlight.distributed as dist
+from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+from rushlight.distributed.fsdp import ShardingStrategy, StateDictType
+from rushlight.distributed.fsdp.wrap import CustomPolicy, ModuleWrapPolicy, size_based_auto_wrap_policy
 
 
 @pytest.fixture(autouse=True)

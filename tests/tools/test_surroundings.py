@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
-import rushlight.backends.cudnn as cudnn
 
 import rushlight as rl
 import rushlight._foreach
 import rushlight.amp
+import rushlight.backends.cudnn as cudnn
 import rushlight.compiler
 import rushlight.cuda
 import rushlight.distributed as dist
