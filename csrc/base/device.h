@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "base/check.h"
@@ -8,9 +9,9 @@
 namespace rl {
 
 // Devices that can be named. Only cpu and meta have a backend; naming another is no error until it is used.
-enum class DeviceType : uint8_t { Cpu, Meta, Cuda, Mps, Xpu };
-inline constexpr const char* kDeviceNames[] = {"cpu", "meta", "cuda", "mps", "xpu"};
-inline constexpr int kDeviceTypes = 5;
+enum class DeviceType : uint8_t { Cpu, Meta, Cuda, Mps, Xpu, PrivateUse1 };
+inline constexpr const char* kDeviceNames[] = {"cpu", "meta", "cuda", "mps", "xpu", "privateuseone"};
+inline constexpr int kDeviceTypes = static_cast<int>(std::size(kDeviceNames));
 
 struct Device {
   DeviceType type = DeviceType::Cpu;

@@ -276,8 +276,10 @@ PyObject* array_from_tensor(const Tensor& t) {
 }
 
 PyObject* to_list(const Tensor& t) {
-  CHECK(!t.device().is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
-  return list_at(t, 0, t->offset);
+  CHECK(t.has_values(), NotImplemented, "Cannot copy out of meta tensor; no data!");
+  NoGrad raw;
+  const Tensor host = ops::to_host(t);
+  return list_at(host, 0, host->offset);
 }
 
 static NewObject numpy_op(const Tensor& input, bool force) {
@@ -297,7 +299,11 @@ static NewObject numpy_op(const Tensor& input, bool force) {
         "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.");
   return {array_from_tensor(t)};
 }
-static NewObject memory_op(const Tensor& input) { return {export_memory(input)}; }
+static NewObject memory_op(const Tensor& input) {
+  CHECK(input.on_host(), Type, "can't convert ", input.device().name(),
+        " device type tensor to a buffer. Use Tensor.cpu() to copy the tensor to host memory first.");
+  return {export_memory(input)};
+}
 static NewObject tolist_op(const Tensor& input) { return {to_list(input)}; }
 static Tensor from_numpy_op(Object array) {
   CHECK(PyObject_CheckBuffer(array.p) && is_ndarray(array.p), Type, "expected np.ndarray (got ",

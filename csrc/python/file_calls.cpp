@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kPiece = 1 << 20;  // bytes; still in a core's own cache when they are summed
 
 void check_bytes(const char* name, const Tensor& t) {
-  CHECK(t.dtype() == DType::UInt8 && t.dim() == 1 && t.is_contiguous() && !t.device().is_meta(), Type, name,
+  CHECK(t.dtype() == DType::UInt8 && t.dim() == 1 && t.is_contiguous() && t.on_host(), Type, name,
         ": expected contiguous bytes on the CPU");
 }
 

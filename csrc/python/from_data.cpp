@@ -250,11 +250,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, Device devic
     if (result.numel() || sizes.empty())
       fill(data, 0, result.sizes(), result.strides(), static_cast<char*>(result.data()), wanted);
   }
-  if (!device.is_cpu()) {
-    backend(device);  // refuses what is not there
-    result = empty_like(result).dtype() == result.dtype() ? empty(result.sizes(), result.dtype(), device) : result;
-  }
-  return result;
+  return ops::to_device(result, device);
 }
 
 static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad,

@@ -120,7 +120,7 @@ bool copy_bytes(PyObject* from, Storage* s) {
     return false;
   }
   const bool fits = view.len == s->bytes;
-  if (fits && view.len) __builtin_memcpy(s->data, view.buf, static_cast<size_t>(view.len));
+  if (fits) s->write(0, view.buf, view.len);
   PyBuffer_Release(&view);
   return fits;
 }
@@ -148,7 +148,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         Owned item(PySequence_GetItem(first, i));
         CHECK(is_integer(item.p), Type, "tried to construct a storage from a sequence (", Py_TYPE(first)->tp_name,
               "), but one of the items was of type ", Py_TYPE(item.p)->tp_name, " instead of int");
-        s->data[i] = static_cast<char>(integer_from(item.p));
+        const char byte = static_cast<char>(integer_from(item.p));
+        s->write(i, &byte, 1);
       }
       return Py_NewRef(o);
     }
@@ -166,7 +167,9 @@ PyObject* get(PyObject* self, Py_ssize_t i) {
     CHECK(!s->device.is_meta(), NotImplemented, "Not available for 'meta' device type");
     CHECK(i >= 0 && i < s->bytes, Index, "index ", static_cast<int64_t>(i), " out of range for storage of size ",
           s->bytes);
-    return PyLong_FromLong(static_cast<uint8_t>(s->data[i]));
+    uint8_t byte;
+    s->read(i, &byte, 1);
+    return PyLong_FromLong(byte);
   });
 }
 int put(PyObject* self, Py_ssize_t i, PyObject* v) {
@@ -175,9 +178,8 @@ int put(PyObject* self, Py_ssize_t i, PyObject* v) {
     CHECK(!s->device.is_meta(), NotImplemented, "Not available for 'meta' device type");
     CHECK(i >= 0 && i < s->bytes && v, Index, "index ", static_cast<int64_t>(i), " out of range for storage of size ",
           s->bytes);
-    const int64_t b = integer_from(v);
-    s->materialize();
-    s->data[i] = static_cast<char>(b);
+    const char byte = static_cast<char>(integer_from(v));
+    s->write(i, &byte, 1);
     return 0;
   });
 }
@@ -185,6 +187,8 @@ int getbuffer(PyObject* self, Py_buffer* view, int flags) {
   static char nothing;
   return guarded_int([&] {
     Storage* s = of(self);
+    CHECK(s->device.is_cpu(), Type, "can't convert ", s->device.name(),
+          " device type storage to a buffer. Use storage.cpu() to copy it to host memory first.");
     s->materialize();
     return PyBuffer_FillInfo(view, self, s->data ? s->data : &nothing, s->bytes, 0, flags);
   });
@@ -213,7 +217,9 @@ PyObject* move_to(PyObject* self, PyObject* other) {
   return guarded([&]() -> PyObject* {
     CHECK(PyObject_TypeCheck(other, g_base), Type, "expected a storage");
     Storage *s = of(self), *to = of(other);
-    CHECK(s->bytes == to->bytes && s->device.is_cpu(), Runtime, "the storages differ in size");
+    CHECK(s->bytes == to->bytes, Runtime, "the storages differ in size");
+    CHECK(s->device.is_cpu() && to->device.is_cpu(), Runtime, "only memory of the host is shared, got ",
+          s->device.name(), " and ", to->device.name());
     s->materialize();
     if (s->data && s->data != to->data) {
       Storage* link = to;
@@ -240,7 +246,7 @@ PyObject* clone(PyObject* s, PyObject*) {
   return guarded([&]() -> PyObject* {
     Storage* from = of(s);
     Storage* to = Storage::make(from->bytes, from->device);
-    if (from->data && from->bytes) __builtin_memcpy(to->data, from->data, static_cast<size_t>(from->bytes));
+    to->copy_from(*from);
     PyObject* o = wrap(to);
     to->unref();
     return o;
@@ -256,17 +262,16 @@ PyObject* copy_(PyObject* s, PyObject* args, PyObject* kwargs) {
           " bytes but src was ", of(from)->bytes, " bytes");
     CHECK(!of(from)->device.is_meta() || of(s)->device.is_meta(), NotImplemented,
           "Cannot copy out of meta tensor; no data!");
-    of(s)->materialize();
-    if (of(s)->data && of(from)->data)
-      __builtin_memmove(of(s)->data, of(from)->data, static_cast<size_t>(of(s)->bytes));
+    of(s)->copy_from(*of(from));
     return Py_NewRef(s);
   });
 }
 PyObject* fill_(PyObject* s, PyObject* v) {
   return guarded([&]() -> PyObject* {
-    const int64_t b = integer_from(v);
+    const char byte = static_cast<char>(integer_from(v));
     of(s)->materialize();
-    if (of(s)->data) __builtin_memset(of(s)->data, static_cast<int>(b), static_cast<size_t>(of(s)->bytes));
+    const int64_t sizes[] = {of(s)->bytes}, strides[] = {1};
+    if (of(s)->data) backend(of(s)->device).copy->fill({of(s)->data, sizes, strides, 1, DType::Int8}, &byte);
     return Py_NewRef(s);
   });
 }
@@ -286,8 +291,12 @@ PyObject* deepcopy(PyObject* s, PyObject* memo) {
 }
 PyObject* reduce(PyObject* s, PyObject*) {
   return guarded([&]() -> PyObject* {
-    PyObject* bytes = PyBytes_FromStringAndSize(of(s)->data, of(s)->bytes);
-    return bytes ? Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_type), bytes) : nullptr;
+    CHECK(!of(s)->device.is_meta(), NotImplemented, "Cannot copy out of meta tensor; no data!");
+    PyObject* bytes = PyBytes_FromStringAndSize(nullptr, of(s)->bytes);
+    if (bytes) of(s)->read(0, PyBytes_AS_STRING(bytes), of(s)->bytes);
+    if (!bytes || of(s)->device.is_cpu())
+      return bytes ? Py_BuildValue("(O(N))", reinterpret_cast<PyObject*>(g_type), bytes) : nullptr;
+    return Py_BuildValue("(O(NN))", reinterpret_cast<PyObject*>(g_type), bytes, device_object(of(s)->device));
   });
 }
 PyObject* device(PyObject* s, void*) {
@@ -416,7 +425,7 @@ Tensor lazy_clone(const Tensor& input) {
 }
 bool is_lazy(const Tensor& input) { return input.storage()->lazy != nullptr; }
 int64_t data_address(const Tensor& input) {
-  return input.numel() && input.storage()->data ? reinterpret_cast<int64_t>(input.data()) : 0;
+  return input.numel() && input.storage()->data ? reinterpret_cast<int64_t>(input.memory()) : 0;
 }
 
 Tensor resize_(const Tensor& self, const Ints& size, std::optional<MemoryFormat> format) {

@@ -31,7 +31,7 @@ PyObject* m_data_ptr(PyObject* s, PyObject*) {
   return guarded([&] {
     cast(s)->storage->materialize();
     const bool none = !cast(s)->storage->data || cast(s)->numel == 0;
-    return PyLong_FromVoidPtr(none ? nullptr : handle(s).data());
+    return PyLong_FromVoidPtr(none ? nullptr : handle(s).memory());
   });
 }
 PyObject* m_item(PyObject* s, PyObject*) {

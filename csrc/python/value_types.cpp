@@ -101,8 +101,8 @@ PyObject* named(PyTypeObject* type, int id, const char* text) {
 // device
 
 // Kinds of devices that can be named and compared, and that no tensor can be on.
-constexpr const char* kForeignDevices[] = {"mkldnn", "opengl", "opencl", "ideep", "hip", "ve",   "fpga",         "maia",
-                                           "xla",    "lazy",   "vulkan", "hpu",   "ipu", "mtia", "privateuseone"};
+constexpr const char* kForeignDevices[] = {"mkldnn", "opengl", "opencl", "ideep",  "hip", "ve",  "fpga",
+                                           "maia",   "xla",    "lazy",   "vulkan", "hpu", "ipu", "mtia"};
 constexpr int kForeignDeviceTypes = static_cast<int>(std::size(kForeignDevices));
 
 // What device("cuda:1") names; if foreign is not negative, the kind is one of those above.

@@ -80,6 +80,7 @@ Storage* Storage::make(int64_t bytes, Device device) {
   if (!device.is_cpu()) {
     backend(device);  // names the device if there is none
     g_other_devices = true;
+    if (!device.is_meta() && device.index < 0) device.index = 0;  // "cuda" is the first of them
   }
   Storage* s = new (header()) Storage;
   s->version.owner = s;
@@ -149,6 +150,32 @@ void Storage::materialize() {
   if (!bytes) return;
   data = allocate_on(device, bytes);
   if (data) backend(device).memory->within(device, data, from, bytes);
+}
+
+void Storage::read(int64_t offset, void* to, int64_t count) const {
+  if (!count || device.is_meta()) return;
+  if (device.is_cpu()) std::memcpy(to, data + offset, static_cast<size_t>(count));
+  else backend(device).memory->to_host(device, to, data + offset, count);
+}
+void Storage::write(int64_t offset, const void* from, int64_t count) {
+  materialize();
+  if (!count || device.is_meta()) return;
+  if (device.is_cpu()) std::memmove(data + offset, from, static_cast<size_t>(count));
+  else backend(device).memory->from_host(device, data + offset, from, count);
+}
+void Storage::copy_from(const Storage& other) {
+  if (other.device.is_meta() || device.is_meta()) return;
+  if (other.device.is_cpu()) return write(0, other.data, other.bytes);
+  materialize();
+  if (device == other.device) {
+    if (other.bytes && data != other.data) backend(device).memory->within(device, data, other.data, other.bytes);
+  } else if (device.is_cpu()) {
+    other.read(0, data, other.bytes);
+  } else {
+    std::vector<char> on_host(static_cast<size_t>(other.bytes));
+    other.read(0, on_host.data(), other.bytes);
+    write(0, on_host.data(), other.bytes);
+  }
 }
 
 void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_owner) {

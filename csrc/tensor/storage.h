@@ -47,6 +47,10 @@ struct Storage {
   void resize(int64_t bytes);  // keeps the contents
   Storage* lazy_clone();       // the same memory, until one of both is written to
   void materialize();          // gives it memory of its own again
+  // Bytes to and from the host, whatever device has them; and from another storage, as many as it has.
+  void read(int64_t offset, void* to, int64_t count) const;
+  void write(int64_t offset, const void* from, int64_t count);
+  void copy_from(const Storage& other);
   void move_memory(char* to, void (*release)(Storage*), void* owner);  // copies its contents to memory that is there
   void ref() { ++refs; }
   void unref() {

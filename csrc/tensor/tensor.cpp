@@ -28,18 +28,18 @@ void make_room(TensorObject* t, int64_t ndim) {
   t->ndim = static_cast<int16_t>(ndim);
 }
 
-Tensor make(PyTypeObject* type, Storage* owned, DType dtype, Device device) {
+Tensor make(PyTypeObject* type, Storage* owned, DType dtype) {
   Tensor t = Tensor::own(new_tensor_object(type));
   t->storage = owned;
   t->version = &owned->version;
   t->dtype = dtype;
-  t->device = device;
+  t->device = owned->device;
   return t;
 }
 
 Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
   from.storage()->ref();
-  Tensor t = make(type, from.storage(), dtype, from.device());
+  Tensor t = make(type, from.storage(), dtype);
   set_version(t.get(), from->version);
   t->inference = from->inference;
   if (dtype == from.dtype()) t->conj = from->conj, t->neg = from->neg;
@@ -69,6 +69,9 @@ void Tensor::fail_without_data() const {
   if (device().is_meta())
     fail(ErrorKind::NotImplemented, "Cannot copy out of meta tensor; no data! A tensor of shape ", to_text(sizes()),
          " on the meta device was given to a call that reads or writes values.");
+  if (!on_host())
+    fail(ErrorKind::Type, "can't read a tensor of shape ", to_text(sizes()), " where it lies, on device ",
+         to_text(device()), ". Use Tensor.cpu() to copy the tensor to host memory first.");
   fail(ErrorKind::Runtime, "a tensor of shape ", to_text(sizes()), " whose storage is empty was given to a call that ",
        "reads or writes values");
 }
@@ -246,7 +249,7 @@ Tensor empty(IntSpan sizes, DType dtype, Device device) {
   int64_t bytes;
   if (!numel || __builtin_mul_overflow(*numel, itemsize(dtype), &bytes)) fail_storage_size(sizes, nullptr, dtype);
   if (*numel == 0) contiguous_strides(sizes);  // strides can overflow although there is no element
-  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
+  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype);
   make_room(t.get(), sizes.size());
   int64_t step = 1;
   int64_t* strides = t->sizes + t->ndim;
@@ -270,7 +273,7 @@ Tensor empty_strided(IntSpan sizes, IntSpan strides, DType dtype, Device device)
   std::optional<int64_t> numel = numel_of(sizes), extent = extent_of(sizes, strides);
   if (!numel || !extent || __builtin_mul_overflow(*extent, itemsize(dtype), &bytes))
     fail_storage_size(sizes, &strides, dtype);
-  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype, device);
+  Tensor t = make(g_tensor_type, Storage::make(bytes, device), dtype);
   set_geometry(t.get(), sizes, strides, 0);
   return t;
 }
@@ -301,7 +304,7 @@ Tensor alias_of_type(const Tensor& t, PyTypeObject* type) {
 }
 
 Tensor tensor_over(Storage* owned, IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
-  Tensor t = make(g_tensor_type, owned, dtype, owned->device);
+  Tensor t = make(g_tensor_type, owned, dtype);
   set_geometry(t.get(), sizes, strides, offset);
   return t;
 }

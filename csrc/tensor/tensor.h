@@ -116,10 +116,11 @@ class Tensor {
   uint32_t version() const { return p_->version->value; }
   Storage* storage() const { return p_->storage; }
 
-  // The elements, for the host to read and write. Those of a meta tensor are nowhere: whoever asks did not look.
+  // The elements, for the host to read and write. Those of a meta tensor are nowhere, and those of other devices are
+  // copied by ops::to_host first: an error says who did not.
   void* data() const {
     char* p = p_->storage->data;
-    if (__builtin_expect(!p && p_->numel != 0, 0)) fail_without_data();
+    if (__builtin_expect((!p || !on_host()) && p_->numel != 0, 0)) fail_without_data();
     return p + p_->offset * itemsize(p_->dtype);
   }
   template <class T> T* data() const { return static_cast<T*>(data()); }

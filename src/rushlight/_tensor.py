@@ -463,7 +463,7 @@ def _mark(tensor, conj, neg):
 
 
 def _rebuild(cls, storage, dtype, offset, size, stride, requires_grad, state, conj=False, neg=False):
-    tensor = _C.ops["empty"](0, dtype=dtype)
+    tensor = _C.ops["empty"](0, dtype=dtype, device=storage.device)
     tensor.set_(storage, offset, size, stride)
     _mark(tensor, conj, neg)
     if cls is not Tensor:

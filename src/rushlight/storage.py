@@ -33,9 +33,9 @@ _ON_CPU = "{}: only available on CPU"
 
 @_method("cpu")
 def _cpu(self):
-    """Itself: it is on the CPU."""
+    """Itself if it is on the CPU, else a copy of it there."""
     _meta_checked(self, NotImplementedError, _NO_DATA)
-    return self
+    return self.to(device="cpu")
 
 
 @_method("cuda")
@@ -47,9 +47,12 @@ def _cuda(self, device=None, non_blocking=False):
 
 @_method("to")
 def _to(self, *, device, non_blocking=False):
-    """On a device: itself, or (meta) a storage of its size without memory."""
+    """On a device: itself if it is there, else a copy, which on `meta` has a size and no memory."""
     device = rl.device(device) if not isinstance(device, rl.device) else device
-    return self if device == self.device else UntypedStorage(self.nbytes(), device=device)
+    if device == self.device:
+        return self
+    moved = UntypedStorage(self.nbytes(), device=device)
+    return moved if device.type == "meta" else moved.copy_(self)
 
 
 @_method("untyped")

@@ -32,7 +32,7 @@ Tensor or_zeros(const Tensor& dy, const Tensor& like) {
 // the angles of the factors is the imaginary part of diag(V^H dV), given here.
 void check_angles(const char* name, const char* vectors, const Tensor& by_angles) {
   if (!by_angles.has_values()) return;
-  Tensor t = contiguous(detach(by_angles));
+  Tensor t = to_host(contiguous(detach(by_angles)));
   double most = 0;
   visit_compute(t.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -42,8 +42,8 @@ void check_angles(const char* name, const char* vectors, const Tensor& by_angles
     }
   });
   CHECK(most <= 1e-2, Runtime, name, ": The ", vectors, " in the complex case are specified up to multiplication by ",
-        "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined: by some phi its slope ",
-        "is ", most, ". Take what does not depend on it, like absolute values or v v^H.");
+        "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined: by some phi its ",
+        "derivative is ", most, ". Take what does not depend on it, like absolute values or v v^H.");
 }
 
 }  // namespace

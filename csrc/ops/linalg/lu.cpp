@@ -38,7 +38,7 @@ Tensor permutation(const Tensor& pivots, int64_t m, DType dtype) {
       for (int64_t i = 0; i < m; ++i) out[b * m * m + order[i] * m + i] = T(1);
     }
   });
-  return p;
+  return to_device(p, pivots.device());
 }
 
 }  // namespace
@@ -242,12 +242,13 @@ struct DetBackward : Node {
   Saved A, LU, pivots, result;
   Grads backward(const Grads& dy) {
     Tensor a = A.unpack(*this), y = result.unpack(*this);
-    if ((grad_enabled() && a.requires_grad()) || !a.on_host()) {
+    if ((grad_enabled() && a.requires_grad()) || !a.has_values()) {
       Tensor scale = mul(dy[0], conj(y));
       return {mul(unsqueeze(unsqueeze(scale, -1), -1), mH(inv(a)))};
     }
     // The determinant is smooth where the inverse is not: a zero pivot is taken as a tiny one, which cancels.
-    Determinants d{LU.unpack(*this), pivots.unpack(*this), clone(y, MemoryFormat::Contiguous), {}, {}};
+    Determinants d{
+        to_host(LU.unpack(*this)), to_host(pivots.unpack(*this)), clone(to_host(y), MemoryFormat::Contiguous), {}, {}};
     int64_t n = cols(a);
     bool own = false;
     visit_compute(a.dtype(), [&](auto tag) {
@@ -270,7 +271,7 @@ struct DetBackward : Node {
         }
       }
     });
-    return {scaled_inverse(d.lu, d.pivots, mul(dy[0], conj(d.det)))};
+    return {to_device(scaled_inverse(d.lu, d.pivots, mul(to_host(dy[0]), conj(d.det))), a.device())};
   }
   Grads stacked(const Grads& dy) {
     Tensor one = full(results[0].sizes, Scalar(1), results[0].dtype, results[0].device);

@@ -20,7 +20,9 @@ def _rrelu(input, lower, upper, training, generator=None):
         return _ops["nn.functional.leaky_relu"](input, (lower + upper) / 2)
     below = input.detach() <= 0
     # Drawn in double and only where needed, so that the stream of random numbers is torch's.
-    drawn = _ops["empty"](int(below.sum()), dtype=_C.float64).uniform_(lower, upper, generator=generator)
+    drawn = _ops["empty"](int(below.sum()), dtype=_C.float64, device=input.device).uniform_(
+        lower, upper, generator=generator
+    )
     slope = _ops["ones_like"](input.detach()).masked_scatter_(below, drawn.to(input.dtype))
     return input * slope
 

@@ -81,7 +81,7 @@ def _rows_of_maxima(weight, indices, of_index, used, count):
     most = most.scatter_reduce(0, spread, vectors, "amax")
     none = rows.numel()
     # the first index of each bag whose value is the maximum
-    place = _ops["arange"](none).unsqueeze(1).expand(-1, weight.size(1))
+    place = _ops["arange"](none, device=weight.device).unsqueeze(1).expand(-1, weight.size(1))
     place = place.masked_fill(vectors != most[bags], none)
     first = place.new_full((count, weight.size(1)), none).scatter_reduce(0, spread, place, "amin")
     padded = _ops["cat"]([rows, rows.new_zeros(1)])

@@ -14,9 +14,11 @@ def _padded(targets, lengths, blank):
     for n in lengths:
         starts.append(total)
         total += n
-    at = _ops["tensor"](starts).unsqueeze(1) + _ops["arange"](longest)
-    rows = targets.long()[at.clamp_(max=total - 1)] if total else _ops["full"]((len(lengths), 0), 0)
-    beyond = _ops["arange"](longest) >= _ops["tensor"](lengths).unsqueeze(1)
+    device = targets.device
+    columns = _ops["arange"](longest, device=device)
+    at = _ops["tensor"](starts, device=device).unsqueeze(1) + columns
+    rows = targets.long()[at.clamp_(max=total - 1)] if total else at.new_zeros((len(lengths), 0))
+    beyond = columns >= _ops["tensor"](lengths, device=device).unsqueeze(1)
     return rows.masked_fill(beyond, blank)
 
 
@@ -35,7 +37,7 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
     """
     steps, batch, _ = log_probs.shape
     rows = _padded(targets, target_lengths, blank)
-    states = _ops["full"]((batch, 2 * rows.size(1) + 1), blank)
+    states = rows.new_full((batch, 2 * rows.size(1) + 1), blank)
     states[:, 1::2] = rows
     # A blank between two targets can be left out unless they are equal.
     jump = states.new_full(states.shape, _IMPOSSIBLE, dtype=log_probs.dtype)
@@ -55,14 +57,15 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
         if rows.size(1) > 0:
             ways += [pad(here, (1, -1), _IMPOSSIBLE), pad(here, (2, -2), _IMPOSSIBLE) + jump]
         alphas.append(_log_of_sum(ways, emitted[t]))
-    sample = _ops["arange"](batch)
-    inputs, lengths = _ops["tensor"](input_lengths), _ops["tensor"](target_lengths)
+    device = log_probs.device
+    sample = _ops["arange"](batch, device=device)
+    inputs, lengths = (_ops["tensor"](n, device=device) for n in (input_lengths, target_lengths))
     last = _ops["stack"](alphas)[(inputs - 1).clamp_(min=0), sample]  # (N, states)
     in_blank = last[sample, 2 * lengths]
     in_target = last[sample, (2 * lengths - 1).clamp_(min=0)].masked_fill(lengths == 0, _IMPOSSIBLE)
     loss = -_log_of_sum([in_blank, in_target], 0.0)
     # PyTorch's derivative is that of normalised probabilities: e^log_probs more than the plain one.
-    used = (_ops["arange"](steps).unsqueeze(1) < inputs).unsqueeze(2)
+    used = (_ops["arange"](steps, device=device).unsqueeze(1) < inputs).unsqueeze(2)
     mass = log_probs.exp().masked_fill(~used, 0).sum((0, 2))
     loss = loss + (mass - mass.detach())
     loss = loss.masked_fill(loss > -_IMPOSSIBLE / 2, float("inf"))
@@ -73,7 +76,9 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
 def gradient(log_probs, grad_output, targets, input_lengths, target_lengths, blank, zero_infinity):
     """The gradient of the losses (N) by log_probs, as a function that can be differentiated again."""
     with enable_grad():
-        loss = _losses(log_probs, _ops["tensor"](targets), input_lengths, target_lengths, blank)
+        loss = _losses(
+            log_probs, _ops["tensor"](targets, device=log_probs.device), input_lengths, target_lengths, blank
+        )
         if zero_infinity:
             loss = loss.masked_fill(loss == float("inf"), 0)
         return grad(loss, log_probs, grad_output, create_graph=True)[0]

@@ -218,7 +218,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, 
     if y.dim() == 0 or y.shape[dim] == 0:
         _spacing("trapezoid", y, None, dx, dim)
         shape = [s for k, s in enumerate(y.shape) if y.dim() and k != dim % y.dim()]
-        return _ops["zeros"](shape, dtype=_result_dtype(y))
+        return _ops["zeros"](shape, dtype=_result_dtype(y), device=y.device)
     if x is None and isinstance(dx, (int, float)) and (y.is_floating_point() or y.is_complex()):
         # All inner points count twice: one pass over y, and nothing as large as y is kept.
         ends = y.select(dim, 0) + y.select(dim, -1)
@@ -243,7 +243,7 @@ def cumulative_trapezoid(
     if x is not None and dx is not None:
         raise TypeError("cumulative_trapezoid() received an invalid combination of arguments: both x and dx")
     if y.shape[dim] == 0:
-        return _ops["zeros"](y.shape, dtype=_result_dtype(y))
+        return _ops["zeros"](y.shape, dtype=_result_dtype(y), device=y.device)
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
 
 

@@ -52,7 +52,7 @@ def _all_results(input, return_inverse, return_counts, dim=None):
     found = list(found) if isinstance(found, tuple) else [found]
     for at, asked in ((1, return_inverse), (2, return_counts)):
         if not asked:
-            found.insert(at, _ops["empty"]((0,), dtype=_C.int64))
+            found.insert(at, _ops["empty"]((0,), dtype=_C.int64, device=input.device))
     return tuple(found)
 
 
@@ -138,7 +138,7 @@ def isin(
         )
     tests = test_elements if test_elements.dim() == 1 else test_elements.reshape(-1)
     if tests.numel() == 0:
-        found = _ops["zeros"](elements.shape, dtype=_C.bool)
+        found = _ops["zeros"](elements.shape, dtype=_C.bool, device=elements.device)
     elif tests.numel() <= 8 or tests.numel() * elements.numel() <= 1024:
         found = (elements.unsqueeze(-1) == tests).any(-1)
     else:
@@ -264,7 +264,7 @@ def _histogramdd(name, points, bins, range, weight, density):
             )
         if low == high:
             low, high = low - 0.5, high + 0.5
-        edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype))
+        edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype, device=points.device))
     inside, cell = None, None
     for d, e in enumerate(edges):
         x = points[:, d].contiguous()

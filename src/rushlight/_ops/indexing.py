@@ -39,7 +39,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    exponents = _C.ops["arange"](n)
+    exponents = _C.ops["arange"](n, device=x.device)
     powers = x.unsqueeze(-1).pow(exponents)
     return powers if increasing else powers.flip(-1)
 

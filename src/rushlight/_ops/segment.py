@@ -83,10 +83,12 @@ def segment_reduce(
         edges = offsets.reshape(outer, -1).to(_C.int64)
         starts, lens = edges[:, :-1], edges[:, 1:] - edges[:, :-1]
     segments = lens.shape[1]
-    lens, starts = lens.reshape(-1), starts + n * _C.ops["arange"](outer).unsqueeze(1)
+    lens, starts = lens.reshape(-1), starts + n * _C.ops["arange"](outer, device=data.device).unsqueeze(1)
     ids = _C.ops["repeat_interleave"](lens)
     skipped = starts.reshape(-1) - (lens.cumsum(0) - lens)
-    values = rows.index_select(0, _C.ops["arange"](ids.numel()) + skipped.index_select(0, ids))
+    values = rows.index_select(
+        0, _C.ops["arange"](ids.numel(), device=data.device) + skipped.index_select(0, ids)
+    )
 
     result = data.new_full((outer * segments, *rest), _EMPTY[reduce] if initial is None else initial)
     if reduce in ("sum", "mean"):

@@ -174,7 +174,7 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: boo
     """Where each of `size` rows begins among sorted row numbers, and their count at the end."""
     if input.dim() > 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
-    rows = _C.ops["arange"](size + 1, dtype=input.dtype)
+    rows = _C.ops["arange"](size + 1, dtype=input.dtype, device=input.device)
     return _C.ops["searchsorted"](input, rows, out_int32=out_int32)
 
 
@@ -186,10 +186,10 @@ def _convert_indices_from_csr_to_coo(
     kind = _C.int32 if out_int32 else _C.int64
     counts = (crow_indices[..., 1:] - crow_indices[..., :-1]).to(_C.int64)
     batch, rows = crow_indices.shape[:-1].numel() if crow_indices.dim() > 1 else 1, counts.shape[-1]
-    rows = _C.ops["arange"](rows).repeat(batch).repeat_interleave(counts.reshape(-1))
+    rows = _C.ops["arange"](rows, device=counts.device).repeat(batch).repeat_interleave(counts.reshape(-1))
     pair = [rows.to(kind), col_indices.reshape(-1).to(kind)]
     if crow_indices.dim() > 1:
-        lead = _C.ops["arange"](batch).repeat_interleave(col_indices.shape[-1])
+        lead = _C.ops["arange"](batch, device=counts.device).repeat_interleave(col_indices.shape[-1])
         places = []
         for size in reversed(crow_indices.shape[:-1]):
             places.append((lead % size).to(kind))

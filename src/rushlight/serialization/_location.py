@@ -24,16 +24,17 @@ def location_tag(storage):
 
 
 def default_restore_location(storage, location):
-    """The storage where its location says; here that is the CPU, or nowhere ("meta")."""
+    """The storage where its location says: on the CPU, a device that has a backend, or nowhere ("meta")."""
     for _, _, restore in _packages:
         result = restore(storage, location)
         if result is not None:
             return result
     if location == "cpu":
         return storage
-    if location.split(":")[0] == "meta":
-        return rl.UntypedStorage(storage.nbytes(), device="meta")
-    kind = location.split(":")[0]
+    try:
+        return storage.to(device=location)
+    except (AssertionError, RuntimeError):  # no such device, here or at all
+        kind = location.split(":")[0]
     if kind == "cuda":
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. "

@@ -104,6 +104,8 @@ def _write_legacy(obj, f, name, storages, pickle_module, protocol, without_byteo
 def _contents(tensor):
     """The whole storage of a tensor as a tensor of bytes."""
     contents = tensor_over_storage(tensor.untyped_storage())
+    if tensor.device.type != "meta":
+        contents = contents.cpu()
     return contents.new_zeros(len(contents)) if _options.skips_data() else contents
 
 
