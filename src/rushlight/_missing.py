@@ -86,7 +86,7 @@ def _importing(frame):
     return 0 <= at < len(code) and code[at] == opcode.opmap["IMPORT_FROM"]
 
 
-def no_name(module, name, depth=2):
+def no_name(module: str, name: str, depth: int = 2) -> AttributeError | ImportError:
     """The error for a name that a module of ours lacks: AttributeError, or ImportError for `from module import name`."""
     # Asked for by Python: `from module import name` looks for __path__, each time.
     if name[:2] == "__" == name[-2:]:

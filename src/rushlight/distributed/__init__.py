@@ -3,6 +3,9 @@
 A group of one needs no address and does no communication.
 """
 
+from __future__ import annotations
+
+
 import contextlib
 
 from rushlight._missing import teach as _teach
@@ -49,12 +52,12 @@ class group:
 GroupMember = group
 
 
-def is_available():
+def is_available() -> bool:
     """Whether this package is there: it is, for groups of one process."""
     return True
 
 
-def is_initialized():
+def is_initialized() -> bool:
     return group.WORLD is not None
 
 
@@ -154,7 +157,7 @@ def _world():
     return group.WORLD
 
 
-def get_rank(group=None):
+def get_rank(group: ProcessGroup | None = None) -> int:
     """This process' number in a group (by default in the world), or -1 where it is not of it."""
     world = _world()
     if group is None:
@@ -162,7 +165,7 @@ def get_rank(group=None):
     return group.rank() if isinstance(group, ProcessGroup) else -1
 
 
-def get_world_size(group=None):
+def get_world_size(group: ProcessGroup | None = None) -> int:
     """How many processes a group has, or -1 where this process is not of it."""
     world = _world()
     if group is None:
@@ -292,7 +295,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name in ("DeviceMesh", "init_device_mesh"):
         from rushlight.distributed import device_mesh
 

@@ -4,6 +4,8 @@ TorchScript archives hold a program in a text of its own; there is no interprete
 data: parameters, buffers, submodules and attributes.
 """
 
+from __future__ import annotations
+
 import enum
 import functools
 import re
@@ -16,10 +18,16 @@ from rushlight.serialization._load import storages_of
 from rushlight.serialization._read import run_safely
 from rushlight.serialization._vm import UnpicklingError, globals_of, shown
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.serialization._read import Reader
+    from rushlight.serialization._zip import ZipReader
+
+
 _MOST_TEXT = 64 << 20  # bytes of one source file in an archive
 
 
-def read(archive, reader):
+def read(archive: ZipReader, reader: Reader) -> ArchivedModule:
     """The module tree of a TorchScript archive; its modules have weights but cannot be called."""
     data = archive.read("data.pkl")
     hooks = _ScriptHooks(archive, len(data), lambda: globals_of(data))

@@ -1,5 +1,7 @@
 """Modules that were scripted or traced, and their files."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import io
@@ -9,6 +11,11 @@ import threading
 
 import rushlight as rl
 from rushlight.nn.parameter import UninitializedTensorMixin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.nn.modules.module import Module
+
 
 # Errors of Python that TorchScript has no classes for.
 _PYTHONS = (AssertionError, ValueError, TypeError, IndexError, KeyError)
@@ -125,7 +132,7 @@ def _kind(base, cls):
     )
 
 
-def scripted(module, base=RecursiveScriptModule):
+def scripted(module: Module, base: type[ScriptModule] = RecursiveScriptModule) -> ScriptModule:
     """The same module, parameters and all, as an instance of `base` too; what is scripted already stays."""
     if isinstance(module, ScriptModule):
         return module
@@ -136,7 +143,7 @@ def scripted(module, base=RecursiveScriptModule):
         raise RuntimeError(
             f"'{type(module).__name__}' has uninitialized parameters. Did you forget to run a forward pass?"
         )
-    new = object.__new__(_kind(base, type(module)))
+    new: ScriptModule = object.__new__(_kind(base, type(module)))  # type: ignore[arg-type]  # metaclasses hash
     new.__dict__.update(module.__dict__)
     return new
 

@@ -5,11 +5,18 @@ The elements are one plain tensor (`_held`): all values along the ragged dimensi
 __torch_function__ and is computed on it (_calls.py).
 """
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.nested import _ragged_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _ZEROS: dict = {}  # of each type and device one, which all nested tensors show as their memory
 _switch = rl._C.ops["_set_torch_function"]
@@ -57,7 +64,7 @@ class Nested(Tensor):
     def requires_grad(self, on):
         self._held.requires_grad = on
 
-    _parent: "Tensor | None" = None  # whose view this is
+    _parent: Tensor | None = None  # whose view this is
 
     @property
     def _base(self):
@@ -320,7 +327,7 @@ class StridedNested(Nested):
         return _utils._rebuild_nested_tensor, nested_parts(self)
 
 
-def nested_parts(t):
+def nested_parts(t: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """What files have of a nested tensor: its buffer, and where its tensors lie in it."""
     parts = t._nested_tensor_size(), t._nested_tensor_strides(), t._nested_tensor_storage_offsets()
     return (t._held.detach(), *parts)
@@ -374,7 +381,7 @@ class NestedTensor(Nested):
     """torch.jagged: `values` with all sequences one behind the other along one dimension, and where each begins."""
 
     _offsets: Tensor
-    _lengths: "Tensor | None"
+    _lengths: Tensor | None
     _ragged_idx: int
     _metadata_cache: dict
 
@@ -492,7 +499,7 @@ class NestedTensor(Nested):
         return _rebuild_njt, (jagged_state(self),)
 
 
-def jagged_state(t):
+def jagged_state(t: Any) -> dict[str, Any]:
     """What files have of a jagged tensor. PyTorch keeps the least and largest length as sizes of empty tensors."""
     cache = {
         key: rl.empty(n, 0) for key, n in t._metadata_cache.items() if key in ("min_seqlen", "max_seqlen")

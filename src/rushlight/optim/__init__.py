@@ -3,6 +3,9 @@
 Each class lives in the file of its name and is imported when first used.
 """
 
+from __future__ import annotations
+
+
 from rushlight.optim.optimizer import Optimizer as Optimizer
 
 _HOMES = {
@@ -33,7 +36,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _HOMES:
@@ -47,11 +50,11 @@ def __getattr__(name: str) -> "Any":
     raise no_name(__name__, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-def _under_torch():
+def _under_torch() -> None:
     import sys
 
     alias = sys.modules.get("rushlight._alias")

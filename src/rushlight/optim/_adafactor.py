@@ -1,6 +1,12 @@
 """Adafactor (Shazeer and Stern): second moments of a matrix kept as one row and one column."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import (
     StepwiseOptimizer,
     check,
@@ -22,16 +28,16 @@ class Adafactor(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        beta2_decay=-0.8,
-        eps=(None, 1e-3),
-        d=1.0,
-        weight_decay=0.0,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float | Tensor = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
         *,
-        foreach=None,
-        maximize=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ) -> None:
         if isinstance(lr, rl.Tensor):
             check(lr.numel() == 1, "Tensor lr must be 1-element")
         check(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
@@ -42,10 +48,11 @@ class Adafactor(StepwiseOptimizer):
         check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         state = {"step": rl.tensor(0.0, dtype=step_dtype())}
+        assert p.grad is not None  # step() takes those with a gradient
         if p.grad.dim() > 1:
             state["row_var"] = p.grad.new_zeros((*p.grad.shape[:-1], 1))  # (..., R, 1)
             state["col_var"] = p.grad.new_zeros((*p.grad.shape[:-2], 1, p.grad.shape[-1]))  # (..., 1, C)
@@ -53,33 +60,46 @@ class Adafactor(StepwiseOptimizer):
             state["variance"] = zeros_like(p.grad)
         return state
 
-    def _apply(self, group, params, grads, states):
-        names = ("row_var", "col_var", "variance", "step")  # matrices have the first two, vectors the third
-        lists = [[state.get(name) for state in states] for name in names]
+    def _apply(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
+    ) -> None:
+        names = ("row_var", "col_var", "variance")  # matrices have the first two, vectors the third
+        rows, columns, variances = ([state.get(name) for state in states] for name in names)
+        steps = [state["step"] for state in states]
         eps1, eps2 = group["eps"]
-        adafactor(params, grads, *lists, **options_for(adafactor, group), eps1=eps1, eps2=eps2)
+        adafactor(
+            params,
+            grads,
+            rows,
+            columns,
+            variances,
+            steps,
+            **options_for(adafactor, group),
+            eps1=eps1,
+            eps2=eps2,
+        )
 
 
 def adafactor(
-    params,
-    grads,
-    row_vars,
-    col_vars,
-    variances,
-    state_steps,
-    foreach=None,
-    grad_scale=None,
-    found_inf=None,
-    has_complex=False,
+    params: list[Tensor],
+    grads: list[Tensor],
+    row_vars: list[Tensor | None],
+    col_vars: list[Tensor | None],
+    variances: list[Tensor | None],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
     *,
-    d,
-    lr,
-    beta2_decay,
-    weight_decay,
-    eps1,
-    eps2,
-    maximize,
-):
+    d: float,
+    lr: float | Tensor,
+    beta2_decay: float,
+    weight_decay: float,
+    eps1: float | None,
+    eps2: float,
+    maximize: bool,
+) -> None:
     """One step of Adafactor on lists of tensors; a matrix has entries in row_vars and col_vars, others in variances."""
     firsts = [v if row is None else row for row, v in zip(row_vars, variances, strict=True)]
     seconds = [v if col is None else col for col, v in zip(col_vars, variances, strict=True)]

@@ -1,11 +1,24 @@
 """Private names of torch.optim.optimizer that optimizers published elsewhere import."""
 
+from __future__ import annotations
+
 import functools
 import math
 
 import rushlight as rl
 from rushlight.optim._stepwise import number, step_dtype
 from rushlight.optim.optimizer import _global_post_hooks, _global_pre_hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from rushlight._C import Tensor, dtype
+    from rushlight.optim.optimizer import Optimizer
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
 
 __all__ = [
     "ParamsT",
@@ -45,40 +58,42 @@ _global_optimizer_pre_hooks = _global_pre_hooks
 _global_optimizer_post_hooks = _global_post_hooks
 
 
-def _use_grad_for_differentiable(func):
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(func)
-    def step(self, *args, **kwargs):
+    def step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         with rl.set_grad_enabled(self.defaults["differentiable"]):
             return func(self, *args, **kwargs)
 
     return step
 
 
-def _get_value(x):
+def _get_value(x: float | Tensor) -> float:
     return x.item() if isinstance(x, rl.Tensor) else x
 
 
 _to_scalar = number
 
 
-def _dispatch_sqrt(x):
+def _dispatch_sqrt(x: float | Tensor) -> float | Tensor:
     return x.sqrt() if isinstance(x, rl.Tensor) else math.sqrt(x)
 
 
-def _stack_if_compiling(x):
+def _stack_if_compiling(x: Any) -> Any:
     return x
 
 
-def _default_to_fused_or_foreach(params, differentiable, use_fused=False):
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
     return False, False
 
 
-def _device_dtype_check_for_fused(p, cuda_unsupported=False):
+def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
     if not p.is_floating_point():
         raise RuntimeError(f"`fused=True` requires floating point params, but got {p.dtype}")
 
 
-def _view_as_real(params, *state_and_grads):
+def _view_as_real(params: list[Tensor], *state_and_grads: list[Tensor]) -> None:
     for i, p in enumerate(params):
         if p.is_complex():
             params[i] = rl.view_as_real(p)
@@ -86,21 +101,21 @@ def _view_as_real(params, *state_and_grads):
                 tensors[i] = rl.view_as_real(tensors[i])
 
 
-def _get_scalar_dtype(is_fused=None):
+def _get_scalar_dtype(is_fused: bool | None = None) -> dtype:
     return step_dtype(is_fused)
 
 
-def _get_capturable_supported_devices(supports_xla=True):
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     return ["cuda", "xpu", "hpu"] + (["xla"] if supports_xla else [])
 
 
-def _get_foreach_kernels_supported_devices():
+def _get_foreach_kernels_supported_devices() -> list[str]:
     return ["cpu", "cuda"]
 
 
-def _get_fused_kernels_supported_devices():
+def _get_fused_kernels_supported_devices() -> list[str]:
     return ["cpu", "cuda"]
 
 
-def _disable_dynamo_if_unsupported(single_tensor_fn=None):
+def _disable_dynamo_if_unsupported(single_tensor_fn: Callable[..., Any] | None = None) -> Callable[[_F], _F]:
     return lambda func: func

@@ -2,32 +2,58 @@
 3.6).
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from rushlight._C import Tensor
+
+    _Number: TypeAlias = float | Tensor  # steps and slopes are 0-dim tensors once the search has begun
 
 
 class _Point(NamedTuple):
-    t: object  # the step
+    t: _Number  # the step
     f: float  # the loss there
-    g: object  # the gradient there
-    slope: object  # the derivative along the direction
+    g: Any  # the gradient there
+    slope: _Number  # the derivative along the direction
 
 
-def strong_wolfe(probe, t, d, f, g, slope, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_steps=25):
+def _abs(x: _Number) -> _Number:
+    return abs(x)  # type: ignore[return-value]  # mypy knows abs of a union as object
+
+
+def strong_wolfe(
+    probe: Callable[[_Number], tuple[float, Tensor]],
+    t: _Number,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    slope: _Number,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_steps: int = 25,
+) -> tuple[float, Tensor, _Number, int]:
     """(loss, gradient, step, evaluations): f falls enough (c1) and the slope flattens enough (c2).
 
     probe(t) -> (loss, gradient) along d; f, g, slope are those at step 0, t is the first step tried.
     """
     origin = _Point(0, f, g.clone(), slope)
 
-    def evaluate(t):
+    def evaluate(t: _Number) -> _Point:
         f, g = probe(t)
         return _Point(t, f, g.clone(), g.dot(d))
 
-    def too_high(p):
-        return p.f > f + c1 * p.t * slope
+    def too_high(p: _Point) -> bool:
+        return bool(p.f > f + c1 * p.t * slope)
 
-    def flat(p):
-        return abs(p.slope) <= -c2 * slope
+    def flat(p: _Point) -> bool:
+        return bool(_abs(p.slope) <= -c2 * slope)
 
     # Go forward until an interval holds an acceptable step.
     before, now = origin, evaluate(t)
@@ -54,7 +80,7 @@ def strong_wolfe(probe, t, d, f, g, slope, c1=1e-4, c2=0.9, tolerance_change=1e-
     stalled = False
     low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
     while not found and steps < max_steps:
-        if abs(bracket[1].t - bracket[0].t) * width < tolerance_change:
+        if _abs(bracket[1].t - bracket[0].t) * width < tolerance_change:
             break
         t = _cubic_minimum(bracket[0], bracket[1])
         left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
@@ -62,7 +88,7 @@ def strong_wolfe(probe, t, d, f, g, slope, c1=1e-4, c2=0.9, tolerance_change=1e-
         if min(right - t, t - left) < margin:
             # Near an end: once is allowed, twice or outside is pushed inwards.
             if stalled or t >= right or t <= left:
-                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                t = right - margin if _abs(t - right) < _abs(t - left) else left + margin
                 stalled = False
             else:
                 stalled = True
@@ -84,7 +110,7 @@ def strong_wolfe(probe, t, d, f, g, slope, c1=1e-4, c2=0.9, tolerance_change=1e-
     return best.f, best.g, best.t, evaluations
 
 
-def _cubic_minimum(a, b, bounds=None):
+def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[_Number, _Number] | None = None) -> _Number:
     """The minimum of the cubic through two points with slopes, kept within bounds (default: between them)."""
     left, right = bounds or ((a.t, b.t) if a.t <= b.t else (b.t, a.t))
     d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)

@@ -1,6 +1,12 @@
 """Muon (Jordan et al.): momentum whose matrices are orthogonalised before each step."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.optim._stepwise import StepwiseOptimizer, check, number, run_fused, zeros_like
 
 __all__ = ["Muon"]
@@ -27,16 +33,16 @@ class Muon(StepwiseOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
-        momentum=0.95,
-        nesterov=True,
-        ns_coefficients=(3.4445, -4.775, 2.0315),
-        eps=1e-7,
-        ns_steps=5,
-        adjust_lr_fn=None,
-    ):
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         if isinstance(lr, rl.Tensor):
             check(lr.numel() == 1, "Tensor lr must be 1-element")
         check(lr >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
@@ -54,28 +60,29 @@ class Muon(StepwiseOptimizer):
                     f"Muon only supports 2D parameters, and one has size {tuple(p.shape)}: give it to AdamW",
                 )
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
+        assert p.grad is not None  # step() takes those with a gradient
         return {"momentum_buffer": zeros_like(p.grad)}
 
 
 def muon(
-    params,
-    grads,
-    muon_momentum_bufs,
+    params: list[Tensor],
+    grads: list[Tensor],
+    muon_momentum_bufs: list[Tensor],
     *,
-    foreach=None,
-    lr,
-    weight_decay,
-    momentum,
-    nesterov,
-    ns_coefficients,
-    ns_steps,
-    eps,
-    adjust_lr_fn,
-    has_complex=False,
-):
+    foreach: bool | None = None,
+    lr: float,
+    weight_decay: float,
+    momentum: float,
+    nesterov: bool,
+    ns_coefficients: tuple[float, float, float],
+    ns_steps: int,
+    eps: float,
+    adjust_lr_fn: str | None,
+    has_complex: bool = False,
+) -> None:
     """One step of Muon on lists of matrices."""
     if foreach:
         raise RuntimeError("Foreach is not supported for Muon yet")

@@ -1,13 +1,22 @@
 """Running an optimizer for a while on other tensors and another state than its own."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from rushlight._C import Tensor
+from rushlight.optim.optimizer import Optimizer
 
 __all__ = ["swap_in_optimizer_params_and_state"]
 
 
 @contextlib.contextmanager
-def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_optim_state):
+def swap_in_optimizer_params_and_state(
+    optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
+) -> Iterator[None]:
     """Within the block, optimizer.step() acts on these parameters and this state; its own come back
     afterwards.
 
@@ -22,7 +31,8 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
     if len(tensors) < sum(len(group["params"]) for group in groups):
         raise RuntimeError(f"{name}: {len(tensors)} parameters given, fewer than the optimizer's groups hold")
     own_state, own_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]
-    swapped, at = defaultdict(dict), 0
+    swapped: defaultdict[Tensor, Any] = defaultdict(dict)
+    at = 0
     try:
         for group, new in zip(optimizer.param_groups, groups, strict=True):
             params = tensors[at : at + len(new["params"])]
@@ -39,29 +49,34 @@ def swap_in_optimizer_params_and_state(optimizer, swapin_parameters, swapin_opti
         optimizer.state = own_state
 
 
-def _checked(name, optimizer, saved):
+def _checked(
+    name: str, optimizer: Optimizer, saved: dict[str, Any]
+) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]]]:
     """(state, groups) of a state_dict, or a RuntimeError that says what does not fit."""
 
-    def require(condition, message):
+    def error(message: str) -> RuntimeError:
+        return RuntimeError(f"{name}: {message}")
+
+    def require(condition: bool, message: str) -> None:
         if not condition:
-            raise RuntimeError(f"{name}: {message}")
+            raise error(message)
 
     require(isinstance(saved, dict), "the state must be a dict in the form of optimizer.state_dict()")
     state, groups = saved.get("state"), saved.get("param_groups")
-    require(isinstance(state, dict), f"'state' must be a dict, got {type(state).__name__}")
-    require(isinstance(groups, list), f"'param_groups' must be a list, got {type(groups).__name__}")
+    if not isinstance(state, dict):
+        raise error(f"'state' must be a dict, got {type(state).__name__}")
+    if not isinstance(groups, list):
+        raise error(f"'param_groups' must be a list, got {type(groups).__name__}")
     require(
         len(groups) == len(optimizer.param_groups),
         f"{len(groups)} parameter groups given, the optimizer has {len(optimizer.param_groups)}",
     )
-    known = set()
+    known: set[int] = set()
     for i, (own, new) in enumerate(zip(optimizer.param_groups, groups, strict=True)):
         require(isinstance(new, dict), f"parameter group {i} must be a dict")
         indices = new.get("params")
-        require(
-            isinstance(indices, list) and all(isinstance(index, int) for index in indices),
-            f"'params' of group {i} must be a list of indices",
-        )
+        if not isinstance(indices, list) or not all(isinstance(index, int) for index in indices):
+            raise error(f"'params' of group {i} must be a list of indices")
         require(
             len(indices) == len(own["params"]),
             f"group {i} has {len(indices)} parameters, the optimizer's has {len(own['params'])}",

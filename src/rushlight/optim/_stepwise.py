@@ -8,10 +8,11 @@ differentiable steps, sparse gradients, tensors of mixed types.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor, dtype
 from rushlight.optim.optimizer import Optimizer
 
 # Options that came to PyTorch's optimizers over the years, and what a file without them meant.
@@ -40,14 +41,18 @@ class StepwiseOptimizer(Optimizer):
         not_negative: options that are checked.
     """
 
-    layout: tuple = ()
-    function: Callable
-    lists: tuple = ()
-    not_negative: tuple = ("lr", "eps", "weight_decay")
-    numbers: tuple = ("step",)  # state that is a 0-dim tensor, a plain number in old files
+    layout: tuple[str, ...] = ()
+    function: Callable[..., Any]
+    lists: tuple[str, ...] = ()
+    not_negative: tuple[str, ...] = ("lr", "eps", "weight_decay")
+    numbers: tuple[str, ...] = ("step",)  # state that is a 0-dim tensor, a plain number in old files
     refuses_sparse: str | None = "{} does not support sparse gradients"  # None: they are welcome
 
-    def __init__(self, params, arguments):
+    def __init__(
+        self,
+        params: Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]],
+        arguments: dict[str, Any],
+    ) -> None:
         """`arguments`: the options by name; locals() of the subclass's __init__ will do."""
         options = {name: arguments[name] for name in self.layout}
         check_options(self.not_negative, options)
@@ -59,7 +64,7 @@ class StepwiseOptimizer(Optimizer):
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
             self._step_supports_amp_scaling = True
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         later = {name: value for name, value in _LATER.items() if name in self.layout}
         for group in self.param_groups:
@@ -70,11 +75,11 @@ class StepwiseOptimizer(Optimizer):
                 if isinstance(saved.get(name), (int, float)):
                     saved[name] = rl.tensor(float(saved[name]), dtype=step_dtype())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter before its first step."""
         raise NotImplementedError
 
-    def _remembers(self, group):
+    def _remembers(self, group: dict[str, Any]) -> bool:
         """Whether parameters of the group have state at all."""
         return True
 
@@ -97,19 +102,21 @@ class StepwiseOptimizer(Optimizer):
             self._apply(group, params, grads, states)
         return loss
 
-    def _state_of(self, p, group):
-        state = self.state[p]
+    def _state_of(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state: dict[str, Any] = self.state[p]
         if not state:
             state.update(self._start(p, group))
         return state
 
-    def _apply(self, group, params, grads, states):
+    def _apply(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
+    ) -> None:
         function = type(self).function
         options = options_for(function, group)
         function(params, grads, *[column(states, name) for name in self.lists], **options)
 
 
-def check_fused(params):
+def check_fused(params: Iterable[Tensor]) -> None:
     """Refuses parameters that fused=True cannot serve: integers, and tensors without memory."""
     for p in params:
         if not p.is_floating_point() or p.device.type == "meta":
@@ -119,10 +126,10 @@ def check_fused(params):
             )
 
 
-_accepted: dict = {}  # function: the names of its parameters
+_accepted: dict[Callable[..., Any], set[str]] = {}  # function: the names of its parameters
 
 
-def options_for(function, group):
+def options_for(function: Callable[..., Any], group: dict[str, Any]) -> dict[str, Any]:
     """The options of a group that a step function takes. How a step runs (foreach, ...) is not for it to choose."""
     names = _accepted.get(function)
     if names is None:
@@ -135,12 +142,12 @@ def options_for(function, group):
     return options
 
 
-def check(condition, message):
+def check(condition: object, message: str) -> None:
     if not condition:
         raise ValueError(message)
 
 
-def check_options(names, options):
+def check_options(names: Iterable[str], options: dict[str, Any]) -> None:
     """Options that must not be negative; decay rates `betas`, where there are any, must be in [0, 1)."""
     for name in names:
         value = options[name]
@@ -151,36 +158,39 @@ def check_options(names, options):
         check(0.0 <= beta < 1.0, f"Invalid beta parameter at index {i}: {beta}")
 
 
-def step_dtype(fused=False):
+def step_dtype(fused: bool | None = False) -> dtype:
     return rl.float64 if not fused and rl.get_default_dtype() == rl.float64 else rl.float32
 
 
-def step_counter(p, group):
+def step_counter(p: Tensor, group: dict[str, Any]) -> Tensor:
     """A step count of zero: a 0-dim tensor, kept where the group wants it."""
     placed = group.get("capturable") or group.get("fused")
     return rl.zeros((), dtype=step_dtype(group.get("fused")), device=p.device if placed else None)
 
 
-def zeros_like(p):
+def zeros_like(p: Tensor) -> Tensor:
     return rl.zeros_like(p, memory_format=rl.preserve_format)
 
 
-def column(states, name):
+def column(states: list[dict[str, Any]], name: str) -> list[Tensor]:
     """One kind of state of all parameters; empty if they have none of it."""
     return [state[name] for state in states] if states and name in states[0] else []
 
 
-def number(x):
+def number(x: float | Tensor) -> float:
     """A hyperparameter given as a number or as a tensor of one element, as a number."""
     return x.item() if isinstance(x, rl.Tensor) else x
 
 
-def run_fused(name, *args):
+def run_fused(name: str, *args: Any) -> bool:
     """Runs the step `name` of the core; False when these tensors need the formula written out."""
-    return rl._C.ops["_optim." + name](*args)
+    ran: bool = rl._C.ops["_optim." + name](*args)
+    return ran
 
 
-def rows(maximize, weight_decay, params, grads, *lists):
+def rows(
+    maximize: bool, weight_decay: float, params: list[Tensor], grads: list[Tensor], *lists: Sequence[Any]
+) -> Iterator[tuple[Any, ...]]:
     """(parameter, gradient, state ...) of each parameter, the gradient with its sign and decay.
 
     Complex tensors come as pairs of real numbers, to which every elementwise formula applies.

@@ -42,7 +42,7 @@ class Adadelta(StepwiseOptimizer):
         check(0.0 <= rho <= 1.0, f"Invalid rho value: {rho}")
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         return {"step": step_counter(p, group), "square_avg": zeros_like(p), "acc_delta": zeros_like(p)}
 
 

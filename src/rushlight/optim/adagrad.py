@@ -55,7 +55,7 @@ class Adagrad(StepwiseOptimizer):
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         value = group["initial_accumulator_value"]
         if p.is_complex():
             value = complex(value, value)
@@ -107,7 +107,7 @@ def adagrad(
 Adagrad.function = adagrad
 
 
-def _sparse_row_step(p, grad, total, rate, eps):
+def _sparse_row_step(p: Tensor, grad: Tensor, total: Tensor, rate: float, eps: float) -> None:
     indices, values = grad._indices(), grad._values()
     if values.numel() == 0:
         return
@@ -118,5 +118,5 @@ def _sparse_row_step(p, grad, total, rate, eps):
     p.index_put_(where, -rate * values / (total[where].sqrt() + eps), accumulate=True)
 
 
-def _make_sparse(grad, grad_indices, values):
+def _make_sparse(grad: Tensor, grad_indices: Tensor, values: Tensor) -> Tensor:
     return rl.sparse_coo_tensor(grad_indices, values, grad.size())

@@ -86,7 +86,7 @@ class Adam(StepwiseOptimizer):
                 check(value.numel() == 1, f"Tensor {name} must be 1-element")
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         state = {"step": step_counter(p, group), "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)

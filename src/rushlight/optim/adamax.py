@@ -40,7 +40,7 @@ class Adamax(StepwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         return {"step": step_counter(p, group), "exp_avg": zeros_like(p), "exp_inf": zeros_like(p)}
 
 

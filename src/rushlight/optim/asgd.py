@@ -52,7 +52,7 @@ class ASGD(StepwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         step = step_counter(p, group)
         eta = rl.full_like(step, number(group["lr"]))
         return {"step": step, "eta": eta, "mu": rl.ones_like(step), "ax": zeros_like(p)}

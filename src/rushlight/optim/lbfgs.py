@@ -11,6 +11,14 @@ from rushlight.optim._line_search import _cubic_minimum, _Point, strong_wolfe
 from rushlight.optim._stepwise import check, check_options
 from rushlight.optim.optimizer import Optimizer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # (d, t, loss, grad, slope, at_end) -> (loss, grad, t, evaluations)
+    _Search = Callable[
+        [Tensor, float | Tensor, float, Tensor, float | Tensor, bool],
+        tuple[float, Tensor, float | Tensor, int],
+    ]
+
 __all__ = ["LBFGS"]
 
 _LAYOUT = (
@@ -49,14 +57,14 @@ class LBFGS(Optimizer):
         super().__init__(params, defaults)
         check(len(self.param_groups) == 1, "LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
-        self._numel_cache = None
+        self._numel_cache: int | None = None
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Minimises for up to max_iter iterations; returns the loss it started from."""
         with rl.no_grad():
             return self._minimize(rl.enable_grad()(closure))
 
-    def _minimize(self, closure):
+    def _minimize(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]
         state = self.state[self._params[0]]  # one state for all parameters, kept with the first
         search = self._searcher(group["line_search_fn"], closure)
@@ -90,31 +98,38 @@ class LBFGS(Optimizer):
             )
         return first_loss
 
-    def _is_flat(self, grad):
+    def _is_flat(self, grad: Tensor) -> bool:
         return bool(grad.abs().max() <= self.param_groups[0]["tolerance_grad"])
 
-    def _first_step(self, state, grad):
+    def _first_step(self, state: dict[str, Any], grad: Tensor) -> float | Tensor:
         """The step to begin with: the rate; in the very first iteration no more than moves by the rate in all."""
-        lr = self.param_groups[0]["lr"]
-        return lr if state["n_iter"] > 1 else min(1.0, 1.0 / grad.abs().sum()) * lr
+        lr: float | Tensor = self.param_groups[0]["lr"]
+        if state["n_iter"] > 1:
+            return lr
+        share = 1.0 / grad.abs().sum()
+        return (share if share < 1.0 else 1.0) * lr
 
-    def _searcher(self, name, closure):
+    def _searcher(self, name: str | None, closure: Callable[[], Any]) -> _Search:
         """f(d, t, loss, grad, slope, at_end) -> (loss, grad, t, evaluations), having moved by t * d."""
         if name not in (None, "strong_wolfe"):
             raise RuntimeError(f"only 'strong_wolfe' is supported, got line_search_fn={name!r}")
 
-        def fixed(d, t, loss, grad, slope, at_end):
+        def fixed(
+            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, slope: float | Tensor, at_end: bool
+        ) -> tuple[float, Tensor, float | Tensor, int]:
             self._move(t, d)
             return (loss, grad, t, 0) if at_end else (float(closure()), self._flat_grad(), t, 1)
 
-        def searched(d, t, loss, grad, slope, at_end):
+        def searched(
+            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, slope: float | Tensor, at_end: bool
+        ) -> tuple[float, Tensor, float | Tensor, int]:
             loss, grad, t, calls = strong_wolfe(self._probe(closure, d), t, d, loss, grad, slope)
             self._move(t, d)
             return loss, grad, t, calls
 
         return fixed if name is None else searched
 
-    def _direction(self, state, grad):
+    def _direction(self, state: dict[str, Any], grad: Tensor) -> Tensor:
         """-H grad, H the inverse Hessian that the remembered pairs (s, y) imply."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -130,21 +145,24 @@ class LBFGS(Optimizer):
                 if len(memory) > size:
                     del memory[0]
             state["H_diag"] = curvature / y.dot(y)
+        d: Tensor
         d, *al = rl._C.ops["_optim.lbfgs_direction"](grad, *pairs, state["H_diag"])
         state["al"] = al + state.get("al", [None] * size)[len(al) :]
         return d
 
-    def _remember(self, state, grad):
+    def _remember(self, state: dict[str, Any], grad: Tensor) -> None:
         if state.get("prev_flat_grad") is None:
             state["prev_flat_grad"] = grad.clone()
         else:
             state["prev_flat_grad"].copy_(grad)
 
-    def _probe(self, closure, d):
+    def _probe(
+        self, closure: Callable[[], Any], d: Tensor
+    ) -> Callable[[float | Tensor], tuple[float, Tensor]]:
         """f(t) -> (loss, gradient) at the present parameters + t * d, which are put back afterwards."""
         start = rl._C.ops["_optim.flat"](self._params)
 
-        def at(t):
+        def at(t: float | Tensor) -> tuple[float, Tensor]:
             self._move(t, d)
             loss, grad = float(closure()), self._flat_grad()
             self._put(start)
@@ -152,35 +170,56 @@ class LBFGS(Optimizer):
 
         return at
 
-    def _numel(self):
+    def _numel(self) -> int:
         if self._numel_cache is None:
             self._numel_cache = sum(p.numel() * (2 if p.is_complex() else 1) for p in self._params)
         return self._numel_cache
 
-    def _flat_grad(self):
-        grads = [p.grad for p in self._params]
+    def _flat_grad(self) -> Tensor:
+        grads: list[Tensor | None] = [p.grad for p in self._params]
         for i, grad in enumerate(grads):
             if grad is None:
                 grads[i] = rl.zeros_like(self._params[i])
             elif grad.is_sparse:
                 grads[i] = grad.to_dense()
-        return rl._C.ops["_optim.flat"](grads)
+        flat: Tensor = rl._C.ops["_optim.flat"](grads)
+        return flat
 
-    def _move(self, t, d):
+    def _move(self, t: float | Tensor, d: Tensor) -> None:
         """parameters += t * d"""
         rl._C.ops["_optim.add_flat_"](self._params, d, float(t))
 
-    def _put(self, vector):
+    def _put(self, vector: Tensor) -> None:
         """parameters = their parts of the vector"""
         rl._C.ops["_optim.set_flat_"](self._params, vector)
 
 
 # The line search by the private names under which packages import it.
-def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+def _strong_wolfe(
+    obj_func: Callable[..., tuple[float, Tensor]],
+    x: Any,
+    t: float | Tensor,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    gtd: float | Tensor,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Tensor, float | Tensor, int]:
     """(loss, gradient, step, evaluations); obj_func(x, t, d) is the loss and the gradient at x + t d."""
     return strong_wolfe(lambda t: obj_func(x, t, d), t, d, f, g, gtd, c1, c2, tolerance_change, max_ls)
 
 
-def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+def _cubic_interpolate(
+    x1: float | Tensor,
+    f1: float,
+    g1: float | Tensor,
+    x2: float | Tensor,
+    f2: float,
+    g2: float | Tensor,
+    bounds: tuple[float | Tensor, float | Tensor] | None = None,
+) -> float | Tensor:
     """Where the cubic through two points with slopes is least."""
     return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), bounds)

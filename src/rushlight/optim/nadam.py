@@ -55,7 +55,7 @@ class NAdam(StepwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         step = step_counter(p, group)
         means = {"exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
         return {"step": step, "mu_product": rl.ones_like(step), **means}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
 import rushlight as rl
-from rushlight._C import Tensor
+from rushlight._C import Tensor, device, dtype
 from rushlight.utils.hooks import RemovableHandle
 
 TYPE_CHECKING = False
@@ -38,7 +38,9 @@ class _RequiredParameter:
 required = _RequiredParameter()
 
 
-def _register(hooks, hook, prepend=False):
+def _register(
+    hooks: OrderedDict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool = False
+) -> RemovableHandle:
     from rushlight.utils.hooks import RemovableHandle
 
     handle = RemovableHandle(hooks)
@@ -58,11 +60,11 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
     return _register(_global_post_hooks, hook)
 
 
-def _with_hooks(step):
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """step() between its hooks. A step that calls its base class's step is one step: the outermost runs them."""
 
     @functools.wraps(step)
-    def hooked(self, *args, **kwargs):
+    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         table = self.__dict__
         before, after = table.get("_optimizer_step_pre_hooks"), table.get("_optimizer_step_post_hooks")
         if not (before or after or _global_pre_hooks or _global_post_hooks) or table.get("_in_step"):
@@ -85,7 +87,7 @@ def _with_hooks(step):
             hook(self, given, kwargs)
         return result
 
-    hooked.hooked = True
+    hooked.hooked = True  # type: ignore[attr-defined]  # a mark on the function
     return hooked
 
 
@@ -98,7 +100,9 @@ class Optimizer:
     profile_hook_step = staticmethod(_with_hooks)
 
     @staticmethod
-    def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+    def _group_tensors_by_device_and_dtype(
+        tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+    ) -> dict[tuple[device, dtype], tuple[list[list[Tensor | None]], list[int]]]:
         """{(device, dtype): (lists of the tensors, their indices)}."""
         from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
 
@@ -108,6 +112,8 @@ class Optimizer:
     state: defaultdict[Tensor, Any]
     param_groups: list[dict[str, Any]]
     if TYPE_CHECKING:  # tables of hooks: see _HOOKS
+        _in_step: bool  # while step() runs
+        _opt_called: bool  # a mark for schedulers
         _optimizer_step_pre_hooks: OrderedDict[int, Callable[..., Any]]
         _optimizer_step_post_hooks: OrderedDict[int, Callable[..., Any]]
         _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
@@ -143,7 +149,7 @@ class Optimizer:
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
-    def _make_hook_tables(self):
+    def _make_hook_tables(self) -> None:
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
 
@@ -202,7 +208,9 @@ class Optimizer:
         """Calls hook(optimizer) after loading."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
-    def _passed_on(self, hooks, state_dict):
+    def _passed_on(
+        self, hooks: OrderedDict[int, Callable[..., Any]], state_dict: dict[str, Any]
+    ) -> dict[str, Any]:
         """A state_dict after hooks that may each replace it."""
         for hook in hooks.values():
             replacement = hook(self, state_dict)
@@ -282,7 +290,7 @@ class Optimizer:
         self._check_overlap(param_group)
         self.param_groups.append(param_group)
 
-    def _take_params(self, group):
+    def _take_params(self, group: dict[str, Any]) -> None:
         """Makes the group's "params" a list of tensors, and "param_names" of the names that came with them."""
         params = group["params"]
         if isinstance(params, set):
@@ -312,7 +320,7 @@ class Optimizer:
                     "optimize the tensors it was computed from, or a copy made by .detach().requires_grad_()"
                 )
 
-    def _check_overlap(self, param_group):
+    def _check_overlap(self, param_group: dict[str, Any]) -> None:
         mine = {id(p) for p in param_group["params"]}
         if len(mine) != len(param_group["params"]):
             warnings.warn(
@@ -331,7 +339,7 @@ class Optimizer:
                 raise ValueError("some parameters appear in more than one parameter group")
 
 
-def _check_groups(mine, saved):
+def _check_groups(mine: list[dict[str, Any]], saved: list[dict[str, Any]]) -> None:
     if len(mine) != len(saved):
         raise ValueError(
             "loaded state dict has a different number of parameter groups "
@@ -345,7 +353,7 @@ def _check_groups(mine, saved):
             )
 
 
-def _fitted(value, param, group, name=None):
+def _fitted(value: Any, param: Tensor, group: dict[str, Any], name: str | None = None) -> Any:
     """A copy of the containers of a loaded state, its tensors in the parameter's type; step counts keep their own."""
     if isinstance(value, rl.Tensor):
         if name != "step":

@@ -53,7 +53,7 @@ class RMSprop(StepwiseOptimizer):
     ) -> None:
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         state = {"step": step_counter(p, group), "square_avg": zeros_like(p)}
         if group["momentum"] > 0:
             state["momentum_buffer"] = zeros_like(p)

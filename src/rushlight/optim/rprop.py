@@ -43,12 +43,14 @@ class Rprop(StepwiseOptimizer):
         check(0.0 < etas[0] < 1.0 < etas[1], f"Invalid eta values: {etas[0]}, {etas[1]}")
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         lr = number(group["lr"])
         size = rl.full_like(p, complex(lr, lr) if p.is_complex() else lr, memory_format=rl.preserve_format)
         return {"step": step_counter(p, group), "prev": zeros_like(p), "step_size": size}
 
-    def _apply(self, group, params, grads, states):
+    def _apply(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
+    ) -> None:
         limits = dict(zip(self.limits, (*group["etas"], *group["step_sizes"]), strict=True))
         flags = {name: group[name] for name in ("maximize", "differentiable")}
         super()._apply({**flags, **limits}, params, grads, states)

@@ -53,13 +53,15 @@ class SGD(StepwiseOptimizer):
         )
         super().__init__(params, locals())
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {}
 
-    def _remembers(self, group):
-        return group["momentum"] != 0
+    def _remembers(self, group: dict[str, Any]) -> bool:
+        return bool(group["momentum"] != 0)
 
-    def _apply(self, group, params, grads, states):
+    def _apply(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
+    ) -> None:
         buffers = [state.get("momentum_buffer") for state in states]
         options = options_for(sgd, group)
         sgd(params, grads, buffers, **options, _differentiable=group["differentiable"])
@@ -70,7 +72,7 @@ class SGD(StepwiseOptimizer):
 def sgd(
     params: list[Tensor],
     d_p_list: list[Tensor],
-    momentum_buffer_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
     has_sparse_grad: bool = False,
     foreach: bool | None = None,
     fused: bool | None = None,
@@ -104,6 +106,7 @@ def sgd(
                 grad = grad + weight_decay * p
             if momentum != 0:
                 buf = momentum_buffer_list[i]
+                assert buf is not None  # made above
                 if fresh[i]:
                     buf.add_(grad)
                 else:

@@ -46,10 +46,12 @@ class SparseAdam(StepwiseOptimizer):
             f"Complex params at indices {complexes}: SparseAdam does not support complex parameters",
         )
 
-    def _start(self, p, group):
+    def _start(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0, "exp_avg": zeros_like(p), "exp_avg_sq": zeros_like(p)}
 
-    def _apply(self, group, params, grads, states):
+    def _apply(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
+    ) -> None:
         if not all(grad.is_sparse for grad in grads):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
         for state in states:

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def _check_decay(decay):
+def _check_decay(decay: float) -> None:
     if not 0.0 <= decay <= 1.0:
         raise ValueError(f"Invalid decay value {decay} provided: it must be in [0, 1]")
 
@@ -36,7 +36,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Any:
     """average, new, count -> decay * average + (1 - decay) * new."""
     _check_decay(decay)
 
-    def average(ema_param, current_param, num_averaged):
+    def average(ema_param: Tensor, current_param: Tensor, num_averaged: Tensor | int) -> Tensor:
         with rl.no_grad():
             return decay * ema_param + (1 - decay) * current_param
 
@@ -46,7 +46,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Any:
 def get_swa_avg_fn() -> Any:
     """average, new, count -> the mean of all so far."""
 
-    def average(averaged_param, current_param, num_averaged):
+    def average(averaged_param: Tensor, current_param: Tensor, num_averaged: Tensor | int) -> Tensor:
         with rl.no_grad():
             return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
@@ -57,7 +57,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
     """The same as get_ema_avg_fn on lists, in place."""
     _check_decay(decay)
 
-    def average(ema_params, current_params, num_averaged):
+    def average(ema_params: list[Tensor], current_params: list[Tensor], num_averaged: Tensor | int) -> None:
         _move_towards(ema_params, current_params, 1 - decay)
 
     return average
@@ -66,14 +66,16 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
 def get_swa_multi_avg_fn() -> Any:
     """The same as get_swa_avg_fn on lists, in place."""
 
-    def average(averaged_params, current_params, num_averaged):
+    def average(
+        averaged_params: list[Tensor], current_params: list[Tensor], num_averaged: Tensor | int
+    ) -> None:
         count = num_averaged.item() if isinstance(num_averaged, rl.Tensor) else num_averaged
         _move_towards(averaged_params, current_params, 1 / (count + 1))
 
     return average
 
 
-def _move_towards(averages, values, weight):
+def _move_towards(averages: list[Tensor], values: list[Tensor], weight: float) -> None:
     with rl.no_grad():
         for average, value in zip(averages, values, strict=True):
             if average.is_floating_point() or average.is_complex():
@@ -109,9 +111,10 @@ class AveragedModel(nn.Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self.module(*args, **kwargs)
+        result: Tensor = self.module(*args, **kwargs)
+        return result
 
-    def _averaged_tensors(self, model):
+    def _averaged_tensors(self, model: Module) -> list[Tensor]:
         tensors = [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
         return [t.detach() for t in tensors]
 
@@ -178,12 +181,12 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def _done(self, step):
+    def _done(self, step: int) -> float:
         """The share of the way gone at a step, 0 to 1."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -1,5 +1,8 @@
 """Saving and loading: PyTorch's files, read by a machine that runs nothing (see _vm.py)."""
 
+from __future__ import annotations
+
+
 from typing import Any, TypeAlias
 
 from rushlight._missing import teach as _teach

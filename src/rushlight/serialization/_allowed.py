@@ -2,15 +2,24 @@
 the user adds.
 """
 
+from __future__ import annotations
+
 import collections
 import contextlib
 import threading
+from collections.abc import Callable
+from typing import Any, Self
 
 import rushlight as rl
 from rushlight import _utils
 from rushlight.serialization import _plain
 from rushlight.serialization._storage import STORAGE_NAMES, StorageType
 from rushlight.serialization._vm import UnpicklingError, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.serialization._vm import Machine
+
 
 _DTYPES = [
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16",
@@ -29,7 +38,7 @@ _BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
 _local = threading.local()
 
 
-def file_name(module, name):
+def file_name(module: str, name: str) -> str:
     """The name "module.name" as PyTorch files spell it."""
     module = _OLD_MODULES.get(module, module)
     if module == "rushlight" or module.startswith("rushlight."):
@@ -37,7 +46,7 @@ def file_name(module, name):
     return f"{module}.{name}"
 
 
-def storage_types():
+def storage_types() -> dict[str, StorageType]:
     """{"torch.FloatStorage": StorageType, ...}, with the names that storages on a GPU had."""
     types = {}
     for name, dtype in STORAGE_NAMES.items():
@@ -57,9 +66,9 @@ class _NestedName:
     """Stands for the class of jagged tensors, which its rebuilder loads."""
 
 
-def plain_names():
+def plain_names() -> dict[str, Any]:
     """{name: object} of everything that is data by itself."""
-    names = storage_types()
+    names: dict[str, Any] = dict(storage_types())
     for dtype in _DTYPES:
         if hasattr(rl, dtype):
             names[f"torch.{dtype}"] = getattr(rl, dtype)
@@ -70,7 +79,7 @@ def plain_names():
     return names
 
 
-def callables():
+def callables() -> dict[str, Callable[..., Any]]:
     """{name: function} of what a file may call."""
     table = dict(_plain.MAKERS)
     table["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
@@ -81,18 +90,19 @@ def callables():
     return table
 
 
-def known_names():
+def known_names() -> dict[str, Any]:
     """Every name that a weights_only load accepts."""
     return {**plain_names(), **callables(), **user_names()}
 
 
-def _user_globals():
+def _user_globals() -> list[Any]:
     if not hasattr(_local, "given"):
         _local.given = []
-    return _local.given
+    given: list[Any] = _local.given
+    return given
 
 
-def add_safe_globals(safe_globals):
+def add_safe_globals(safe_globals: list[Any]) -> None:
     """Lets weights_only loads create and call these classes and functions (or (object, "module.name")
     pairs).
     """
@@ -100,31 +110,31 @@ def add_safe_globals(safe_globals):
     given.extend(g for g in safe_globals if g not in given)
 
 
-def get_safe_globals():
+def get_safe_globals() -> list[Any]:
     """What the user has added."""
     return list(_user_globals())
 
 
-def clear_safe_globals():
+def clear_safe_globals() -> None:
     _user_globals().clear()
 
 
 class safe_globals(contextlib.ContextDecorator):
     """Within the block, these classes and functions are allowed too."""
 
-    def __init__(self, safe_globals):
+    def __init__(self, safe_globals: list[Any]) -> None:
         self.safe_globals = safe_globals
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.before = get_safe_globals()
         add_safe_globals(self.safe_globals)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _user_globals()[:] = self.before
 
 
-def user_names():
+def user_names() -> dict[str, Any]:
     names = {}
     for entry in _user_globals():
         if isinstance(entry, tuple):
@@ -145,15 +155,15 @@ class InvalidTensor(UnpicklingError, RuntimeError):
 class SafeHooks:
     """The hooks of a Machine that runs nothing but the functions named here."""
 
-    def __init__(self, size, pickled):
+    def __init__(self, size: int, pickled: Callable[[], list[str]]) -> None:
         self.size = size  # of the pickle, in bytes
         self.pickled = pickled  # () -> names the pickle asks for, to list all that are missing at once
         self.plain, self.callables, self.user = plain_names(), callables(), user_names()
         self.functions = {id(f): f for f in self.callables.values()}
         self.spent = 0
-        self.machine = None
+        self.machine: Machine  # set by run_safely
 
-    def find(self, module, name):
+    def find(self, module: str, name: str) -> Any:
         if module in _BLOCKED_MODULES:
             raise UnpicklingError(
                 f"Weights only load failed. Trying to load unsupported GLOBAL {module}.{name} whose module {module} is "
@@ -166,13 +176,13 @@ class SafeHooks:
         refused = [n for n in dict.fromkeys(file_name(*n.rpartition(".")[::2]) for n in self.pickled())]
         raise UnpicklingError(refusal(full, [n for n in refused if not self.knows(n)]))
 
-    def knows(self, full):
+    def knows(self, full: str) -> bool:
         return full in self.plain or full in self.callables or full in self.user
 
-    def is_users(self, value):
+    def is_users(self, value: object) -> bool:
         return any(value is u for u in self.user.values())
 
-    def spend(self, values):
+    def spend(self, values: Any) -> None:
         """Counts what is copied: a short pickle could ask for the same long list a million times."""
         for value in values:
             if isinstance(value, (str, bytes, bytearray, list, tuple, dict, set)):
@@ -180,7 +190,7 @@ class SafeHooks:
         if self.spent > 2 * self.size + 65536:
             raise UnpicklingError("the pickle copies more than it holds, as no checkpoint does")
 
-    def call(self, function, args):
+    def call(self, function: Any, args: tuple[Any, ...]) -> Any:
         if self.functions.get(id(function)) is function:
             self.spend(args)
             self.machine.check_keys(_plain.keys_among(function, args))
@@ -194,7 +204,7 @@ class SafeHooks:
             kind = InvalidTensor if isinstance(e, RuntimeError) else UnpicklingError
             raise kind(f"{getattr(function, '__name__', function)}: {e}") from e
 
-    def new(self, cls, args, kwargs):
+    def new(self, cls: Any, args: Any, kwargs: Any) -> Any:
         if type(args) is not tuple or type(kwargs) is not dict:
             raise UnpicklingError("an object whose arguments are not a tuple and a dict")
         if cls is _plain.make_ordered_dict and not args and not kwargs:
@@ -205,7 +215,7 @@ class SafeHooks:
             return cls.__new__(cls, *args, **kwargs)
         raise UnpicklingError(f"the file creates {shown(cls)}, which is not allowed")
 
-    def build(self, obj, state):
+    def build(self, obj: Any, state: Any) -> Any:
         if type(obj) is collections.OrderedDict or isinstance(obj, rl.Tensor):
             plain = isinstance(obj, rl.Tensor) and (type(obj) is rl.Tensor or obj.is_nested)
             if type(state) in (dict, collections.OrderedDict) and not plain:
@@ -229,7 +239,7 @@ class SafeHooks:
         return obj
 
 
-def refusal(first, names):
+def refusal(first: str, names: list[str]) -> str:
     names = names or [first]
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
     classes = ", ".join(n.rpartition(".")[2] for n in names[:20])

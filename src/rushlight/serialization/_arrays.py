@@ -1,5 +1,7 @@
 """Tensors in files of NumPy (.npy, .npz) and of safetensors. None of these formats can hold code."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -7,6 +9,15 @@ import re
 import rushlight as rl
 from rushlight.serialization._storage import tensor_of
 from rushlight.serialization._vm import UnpicklingError, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    from rushlight._C import Tensor, dtype
+    from rushlight.serialization._read import Reader
+    from rushlight.serialization._zip import ZipReader
+
 
 _NPY = b"\x93NUMPY"
 _MOST_HEADER = 10_000  # bytes
@@ -23,11 +34,11 @@ _SAFETENSORS = {
 }  # fmt: skip
 
 
-def is_npy(head):
+def is_npy(head: bytes) -> bool:
     return head.startswith(_NPY)
 
 
-def is_safetensors(head, f):
+def is_safetensors(head: bytes, f: IO[bytes]) -> bool:
     """Whether a file begins with the length of a JSON text, as safetensors files do."""
     length = int.from_bytes(head[:8], "little")
     if len(head) < 9 or head[8:9] != b"{" or head[:1] == b"\x80" and head[1:2] < b"\x06":
@@ -38,17 +49,17 @@ def is_safetensors(head, f):
     return length <= size - 8
 
 
-def load_npy(data, reader, name):
+def load_npy(data: Any, reader: Reader, name: str) -> Any:
     return _moved(_array(data, name), reader)
 
 
-def load_npz(archive, reader):
+def load_npz(archive: ZipReader, reader: Reader) -> dict[str, Tensor]:
     """{name: tensor} of an archive of arrays."""
     arrays = {e: _array(archive.read(e), f"{archive.name}: {shown(e)}") for e in archive.entries}
     return {entry.removesuffix(".npy"): _moved(array, reader) for entry, array in arrays.items()}
 
 
-def _array(data, name):
+def _array(data: Any, name: str) -> Any:
     """The array in the bytes of a .npy file: a view of them where possible."""
     import numpy
 
@@ -73,7 +84,7 @@ def _array(data, name):
     return flat.reshape(shape[::-1]).transpose() if found["fortran"] == "True" else flat.reshape(shape)
 
 
-def _moved(array, reader):
+def _moved(array: Any, reader: Reader) -> Any:
     """A tensor of an array, where map_location wants it; an array of text or dates stays as it is."""
     if array.dtype.kind not in "biufc" or not hasattr(rl, array.dtype.name):
         return array
@@ -84,7 +95,7 @@ def _moved(array, reader):
     return _placed(rl.from_numpy(array), reader)
 
 
-def _placed(tensor, reader):
+def _placed(tensor: Tensor, reader: Reader) -> Tensor:
     storage = tensor.untyped_storage()
     placed = reader.make("cpu", tensor.dtype, storage.nbytes(), lambda: tensor)
     moved = placed._untyped_storage
@@ -93,7 +104,7 @@ def _placed(tensor, reader):
     return tensor_of(placed, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
 
 
-def load_safetensors(data, reader, name):
+def load_safetensors(data: Any, reader: Reader, name: str) -> dict[str, Tensor]:
     """{name: tensor} of a file: the length of a JSON text, the text, and the bytes that it describes."""
     start = 8 + int.from_bytes(bytes(data[:8]), "little")
     try:
@@ -106,7 +117,7 @@ def load_safetensors(data, reader, name):
     return {key: _placed(_slice(data, start, *entry, name), reader) for key, entry in entries.items()}
 
 
-def _checked(entry):
+def _checked(entry: dict[str, Any]) -> tuple[dtype, tuple[int, ...], int, int]:
     """(dtype, shape, first byte, end) of one tensor's description."""
     shape, (begin, end) = entry["shape"], entry["data_offsets"]
     if (
@@ -123,7 +134,9 @@ def _checked(entry):
     return dtype, tuple(shape), begin, end
 
 
-def _slice(data, start, dtype, shape, begin, end, name):
+def _slice(
+    data: Any, start: int, dtype: dtype, shape: tuple[int, ...], begin: int, end: int, name: str
+) -> Tensor:
     import numpy
 
     if end > len(data) - start:

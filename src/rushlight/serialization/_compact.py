@@ -1,18 +1,30 @@
 """Storages without the parts that no tensor of a checkpoint looks at."""
 
+from __future__ import annotations
+
 import warnings
 
 import rushlight as rl
 from rushlight.serialization._pickler import pickled
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
 
-def plan(obj, pickle_module, protocol, least):
+    from rushlight._C import Tensor
+
+
+def plan(obj: Any, pickle_module: ModuleType, protocol: int, least: int) -> dict[tuple[int, int], _Trimmed]:
     """{identity of a storage: _Trimmed} for the storages that shrink by more than `least` bytes; warns about them."""
     from rushlight.serialization._save import identity_of
 
-    views, bare_ones = {}, set()
+    views: dict[tuple[int, int], list[Tensor]] = {}
+    bare_ones: set[tuple[int, int]] = set()
 
-    def enter(tensor, kind, bare):
+    def enter(
+        tensor: Tensor, kind: str | None, bare: bool
+    ) -> tuple[tuple[str, str, int], int, tuple[int, ...]]:
         (bare_ones.add if bare else lambda identity: None)(identity_of(tensor))
         views.setdefault(identity_of(tensor), []).append(tensor)
         return ("0", "cpu", 0), 0, tensor.stride()
@@ -39,7 +51,7 @@ class _Trimmed:
     look at, and still share them.
     """
 
-    def __init__(self, tensors):
+    def __init__(self, tensors: list[Tensor]) -> None:
         self.alone = len({(t.storage_offset(), t.size(), t.stride()) for t in tensors}) == 1
         self.tensors = tensors
         item = tensors[0].element_size()
@@ -50,7 +62,7 @@ class _Trimmed:
         self.first = min(t.storage_offset() for t in full)
         self.nbytes = (max(_last(t) for t in full) + 1 - self.first) * item
 
-    def place(self, tensor):
+    def place(self, tensor: Tensor) -> tuple[Tensor, int, tuple[int, ...]]:
         """(tensor over the memory to write, offset, strides) for one of the tensors"""
         if not hasattr(self, "memory"):
             whole = self.tensors[0].detach()
@@ -68,7 +80,7 @@ class _Trimmed:
         )
 
 
-def _last(tensor):
+def _last(tensor: Tensor) -> int:
     return tensor.storage_offset() + sum(
         (n - 1) * s for n, s in zip(tensor.size(), tensor.stride(), strict=True)
     )

@@ -2,6 +2,9 @@
 2018.
 """
 
+from __future__ import annotations
+
+import functools
 import io
 import struct
 import sys
@@ -13,6 +16,17 @@ from rushlight.serialization._source import Source
 from rushlight.serialization._storage import StorageType, bytes_of, tensor_of, tensor_over_storage, typed
 from rushlight.serialization._vm import Machine, UnpicklingError, globals_of, shown
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import tarfile
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from rushlight._C import Tensor, dtype
+    from rushlight.serialization._read import Reader
+    from rushlight.storage import TypedStorage
+
+
 PROTOCOL_VERSION = 1001
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 
@@ -21,7 +35,7 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 _HEAD = 1 << 20
 
 
-def load_stream(source, reader):
+def load_stream(source: Source, reader: Reader) -> Any:
     """(object, end) of: magic number, protocol, system, object, keys of storages, then each storage's count
     and bytes.
     """
@@ -35,7 +49,7 @@ def load_stream(source, reader):
         places[key], pos = _extent(source, pos, dtypes[key], swap)
     storages = {}
 
-    def persistent(saved):
+    def persistent(saved: Any) -> TypedStorage:
         if type(saved) is tuple and len(saved) > 1 and saved[0] in ("module", b"module"):
             return saved[1]  # a class with its source beside it
         kind, key, location, count, *view = storage_id(saved)
@@ -57,7 +71,7 @@ def load_stream(source, reader):
     return result, pos
 
 
-def _pickles(source, reader):
+def _pickles(source: Source, reader: Reader) -> tuple[Any, ...]:
     """(bytes of the pickles, where the object begins, whether to swap bytes, types of storages, keys, end)"""
     length = _HEAD
     while True:
@@ -70,7 +84,7 @@ def _pickles(source, reader):
         length *= 16  # the end of a pickle may lie further on
 
 
-def _outlined(data, reader, name):
+def _outlined(data: bytes, reader: Reader, name: str) -> tuple[Any, ...]:
     system, start = _header(data, reader, name)
     swap = isinstance(system, dict) and system.get("little_endian", True) != (sys.byteorder == "little")
     # Tensors come before the memory they look at: find out first what is where.
@@ -80,7 +94,7 @@ def _outlined(data, reader, name):
     return data, start, swap, outline.dtypes, keys, pos
 
 
-def _header(data, reader, name):
+def _header(data: bytes, reader: Reader, name: str) -> tuple[Any, int]:
     """The description of the system that wrote the file, and where the object begins."""
     try:
         magic, pos = _safely(data, 0, name)
@@ -98,13 +112,13 @@ def _header(data, reader, name):
     return _safely(data, pos, name)
 
 
-def _safely(data, pos, name):
+def _safely(data: bytes, pos: int, name: str) -> tuple[Any, int]:
     """(object, end) of a pickle that holds numbers and names only."""
     hooks = SafeHooks(len(data), lambda: globals_of(data, pos))
     return run_safely(hooks, data, pos, _no_storages)
 
 
-def _no_storages(saved):
+def _no_storages(saved: object) -> NoReturn:
     raise UnpicklingError("a storage where none can be")
 
 
@@ -115,23 +129,23 @@ class _Nothing:
 class _Outline:
     """Hooks that make nothing and note the storages a pickle names."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.types = storage_types()
-        self.dtypes = {}
+        self.dtypes: dict[str, dtype] = {}
 
-    def find(self, module, name):
+    def find(self, module: str, name: str) -> StorageType | _Nothing:
         return self.types.get(file_name(module, name)) or _Nothing()
 
-    def call(self, function, args):
+    def call(self, function: object, args: tuple[Any, ...]) -> _Nothing:
         return _Nothing()
 
-    def new(self, cls, args, kwargs):
+    def new(self, cls: object, args: object, kwargs: object) -> _Nothing:
         return _Nothing()
 
-    def build(self, obj, state):
+    def build(self, obj: Any, state: object) -> Any:
         return obj
 
-    def persistent(self, saved):
+    def persistent(self, saved: object) -> _Nothing:
         if type(saved) is tuple and saved and saved[0] in ("module", b"module"):
             return _Nothing()
         kind, key, *_ = storage_id(saved)
@@ -142,18 +156,18 @@ class _Outline:
 class _OutlineMachine(Machine):
     """Containers stay empty: what they hold may be nothing yet."""
 
-    def _append(self, items):
+    def _append(self, items: list[Any]) -> None:
         pass
 
-    def _set_items(self, items):
+    def _set_items(self, items: Sequence[Any]) -> None:
         pass
 
-    def _frozenset(self, _):
+    def _frozenset(self, _: object) -> None:
         self._to_mark()
         self.stack.append(_Nothing())
 
 
-def _extent(source, pos, dtype, swap):
+def _extent(source: Source, pos: int, dtype: dtype, swap: bool) -> tuple[tuple[int, int], int]:
     """((first byte, length), end) of the storage at pos: a count, then its elements."""
     (count,) = _unpack(">q" if swap else "<q", source.at(pos, 8), 0)
     pos += 8
@@ -165,7 +179,7 @@ def _extent(source, pos, dtype, swap):
     return (pos, length), pos + length
 
 
-def _storage(source, first, length, kind, swap):
+def _storage(source: Source, first: int, length: int, kind: StorageType, swap: bool) -> Tensor:
     """A byte tensor with its own copy of a storage."""
     target = rl.empty(length, dtype=rl.uint8)
     source.fill(target, first)
@@ -176,7 +190,7 @@ def _storage(source, first, length, kind, swap):
     return target
 
 
-def _part(whole, view):
+def _part(whole: TypedStorage, view: tuple[int, int, int]) -> TypedStorage:
     """A storage that is a part of another one and shares its memory: (key, offset, length) in elements."""
     if type(view) is not tuple or len(view) != 3 or not all(type(n) is int for n in view[1:]):
         raise UnpicklingError("a view of a storage must have an offset and a length")
@@ -190,7 +204,7 @@ def _part(whole, view):
     return typed(rl.from_numpy(data), whole._dtype)
 
 
-def load_tar(data, reader, name):
+def load_tar(data: bytes, reader: Reader, name: str) -> Any:
     """A tar with three members: storages, tensors that look at them, and a pickle that names the tensors."""
     import tarfile
 
@@ -219,7 +233,7 @@ def load_tar(data, reader, name):
         except ValueError as e:
             raise UnpicklingError(f"{name} is damaged: {e}") from None
 
-    def persistent(saved):
+    def persistent(saved: Any) -> Any:
         if type(saved) is tuple and saved:
             return saved[0]
         key = (
@@ -236,21 +250,23 @@ def load_tar(data, reader, name):
     return reader.unpickle(members["pickle"], 0, persistent)[0]
 
 
-def _member(tar, name, most):
+def _member(tar: tarfile.TarFile, name: str, most: int) -> bytes:
     member = tar.getmember(name)
     if not member.isreg() or member.issparse() or not 0 <= member.size <= most:
         raise ValueError(f"{name} is no plain file")
-    return tar.extractfile(member).read()
+    source = tar.extractfile(member)
+    assert source is not None  # a regular file has contents
+    return source.read()
 
 
-def _count(raw, name):
+def _count(raw: bytes, name: str) -> tuple[int, int]:
     count, pos = _safely(raw, 0, name)
     if type(count) is not int or not 0 <= count <= len(raw):
         raise UnpicklingError(f"{name} is damaged: {shown(count)} is not a number of entries")
     return count, pos
 
 
-def _row(raw, pos, length, name):
+def _row(raw: bytes, pos: int, length: int, name: str) -> tuple[tuple[Any, ...], int]:
     row, pos = _safely(raw, pos, name)
     if (
         type(row) is not tuple
@@ -261,8 +277,9 @@ def _row(raw, pos, length, name):
     return row, pos
 
 
-def _tar_storages(raw, reader, name):
-    storages, source = {}, Source(io.BytesIO(raw), name)
+def _tar_storages(raw: bytes, reader: Reader, name: str) -> dict[int, TypedStorage]:
+    storages: dict[Any, TypedStorage] = {}
+    source = Source(io.BytesIO(raw), name)
     count, pos = _count(raw, name)
     for _ in range(count):
         (key, location, kind), pos = _row(raw, pos, 3, name)
@@ -273,9 +290,7 @@ def _tar_storages(raw, reader, name):
             location,
             kind.dtype,
             length,
-            lambda first=first, length=length, kind=kind: _storage(
-                source, first, length, kind, sys.byteorder != "little"
-            ),
+            functools.partial(_storage, source, first, length, kind, sys.byteorder != "little"),
         )
     views, pos = _safely(raw, pos, name)
     for view in views if type(views) is list else []:
@@ -288,7 +303,7 @@ def _tar_storages(raw, reader, name):
     return storages
 
 
-def _unpack(form, raw, pos):
+def _unpack(form: str, raw: bytes, pos: int) -> tuple[Any, ...]:
     if pos < 0 or pos + struct.calcsize(form) > len(raw):
         raise UnpicklingError("the archive is truncated")
     return struct.unpack_from(form, raw, pos)

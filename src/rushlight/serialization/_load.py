@@ -10,6 +10,7 @@ import warnings
 from typing import IO, Any
 
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.serialization import _options
 from rushlight.serialization._allowed import file_name, known_names
 from rushlight.serialization._read import Reader, storage_id
@@ -17,6 +18,11 @@ from rushlight.serialization._sniff import explain, is_zipfile
 from rushlight.serialization._source import Source
 from rushlight.serialization._vm import UnpicklingError, globals_of, shown
 from rushlight.serialization._zip import ZipReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.jit._module import ArchivedModule
+    from rushlight.storage import TypedStorage
 
 
 def load(
@@ -50,7 +56,7 @@ def load(
     return _load_file(f, reader, getattr(f, "name", None) or type(f).__name__, False)
 
 
-def _resolve_weights_only(weights_only, pickle_module):
+def _resolve_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
     forced = [
         os.environ.get(name, "0").lower() in ("1", "y", "yes", "true")
         for name in ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
@@ -75,7 +81,7 @@ def _resolve_weights_only(weights_only, pickle_module):
     return weights_only
 
 
-def _check_seekable(f):
+def _check_seekable(f: IO[bytes]) -> None:
     for method in ("seek", "tell", "read"):
         if not hasattr(f, method):
             raise AttributeError(
@@ -94,7 +100,7 @@ def _check_seekable(f):
         raise TypeError(f"{type(f).__name__} gives text, not bytes: open the file with mode 'rb'")
 
 
-def _load_file(f, reader, name, use_mmap):
+def _load_file(f: IO[bytes], reader: Reader, name: str, use_mmap: bool) -> Any:
     if is_zipfile(f):
         start = f.tell()
         archive = ZipReader(f, name)
@@ -136,14 +142,15 @@ def _load_file(f, reader, name, use_mmap):
     return result
 
 
-def _load_script(f, archive, reader, name):
+def _load_script(f: IO[bytes], archive: ZipReader, reader: Reader, name: str) -> ArchivedModule:
     _refuse_script(reader, name)
     from rushlight.jit import _archive
 
-    return _archive.read(archive, reader)
+    found: ArchivedModule = _archive.read(archive, reader)
+    return found
 
 
-def _refuse_script(reader, name):
+def _refuse_script(reader: Reader, name: str) -> None:
     if reader.weights_only:
         raise RuntimeError(
             f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: {name} is one. "
@@ -152,7 +159,7 @@ def _refuse_script(reader, name):
         )
 
 
-def _load_zip(archive, reader, mapped, name):
+def _load_zip(archive: ZipReader, reader: Reader, mapped: Tensor | None, name: str) -> Any:
     data = archive.read("data.pkl")
     scripted = b"rushlight.jit" in data[:64]  # what jit.save begins with
     if scripted:
@@ -170,7 +177,7 @@ def storages_of(archive: Any, reader: Any, mapped: Any = None, folder: str = "da
     swap = _byte_order(archive) != sys.byteorder
     loaded = {}
 
-    def read(entry, length, item):
+    def read(entry: str, length: int, item: int) -> Tensor:
         if mapped is not None and length and not swap:
             place = archive.place(entry)
             # Entries of an archive that was packed again may begin anywhere; elements must be aligned.
@@ -184,7 +191,7 @@ def storages_of(archive: Any, reader: Any, mapped: Any = None, folder: str = "da
                 rows[:] = rows[:, ::-1].copy()
         return data
 
-    def persistent(saved):
+    def persistent(saved: object) -> TypedStorage:
         kind, key, location, count = storage_id(saved)[:4]
         if key not in loaded:
             entry, item = f"{folder}/{key}", kind.dtype.itemsize
@@ -200,19 +207,21 @@ def storages_of(archive: Any, reader: Any, mapped: Any = None, folder: str = "da
     return persistent
 
 
-def _byte_order(archive):
+def _byte_order(archive: ZipReader) -> str | None:
     if "byteorder" not in archive:
         default = _options.get_default_load_endianness()
-        return {_options.LoadEndianness.BIG: "big", _options.LoadEndianness.NATIVE: sys.byteorder}.get(
-            default, "little"
-        )
+        names: dict[Any, str] = {
+            _options.LoadEndianness.BIG: "big",
+            _options.LoadEndianness.NATIVE: sys.byteorder,
+        }
+        return names.get(default, "little")
     order = archive.read("byteorder", most=16).decode("ascii", "replace")
     if order not in ("little", "big"):
         raise ValueError("Unknown endianness type: " + order)
     return order
 
 
-def _map_file(f):
+def _map_file(f: IO[bytes]) -> Any:
     """The bytes of an open file as an array that stays with the file even if its name is replaced."""
     import mmap
 

@@ -1,13 +1,21 @@
 """Where the storages of a file go: map_location in all its forms."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import rushlight as rl
 from rushlight.serialization._storage import bytes_of
 from rushlight.storage import TypedStorage, UntypedStorage
 
-_packages: list = []  # (priority, tag function, restore function)
+# (priority, tag function, restore function)
+_packages: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
 
 
-def register_package(priority, tagger, deserializer):
+def register_package(
+    priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]
+) -> None:
     """Teaches save and load a device: tagger(storage) -> location or None, deserializer(storage,
     location).
     """
@@ -15,7 +23,7 @@ def register_package(priority, tagger, deserializer):
     _packages.sort(key=lambda row: row[0])
 
 
-def location_tag(storage):
+def location_tag(storage: Any) -> str:
     for _, tagger, _ in _packages:
         location = tagger(storage)
         if location:
@@ -23,7 +31,7 @@ def location_tag(storage):
     return str(getattr(storage, "device", "cpu"))
 
 
-def default_restore_location(storage, location):
+def default_restore_location(storage: Any, location: str) -> Any:
     """The storage where its location says: on the CPU, a device that has a backend, or nowhere ("meta")."""
     for _, _, restore in _packages:
         result = restore(storage, location)
@@ -50,7 +58,7 @@ def default_restore_location(storage, location):
 class Placement:
     """Where the storages of one load() call go: what map_location says."""
 
-    def __init__(self, map_location):
+    def __init__(self, map_location: Any) -> None:
         self.function = self.table = self.name = None
         if isinstance(map_location, dict):
             self.table = map_location
@@ -64,16 +72,16 @@ class Placement:
                 f"function, not a {type(map_location).__name__}"
             )
 
-    def _target(self, location):
+    def _target(self, location: str) -> str:
         if self.table is not None:
             return str(self.table.get(location, location))
         return location if self.name is None else self.name
 
-    def is_nowhere(self, location):
+    def is_nowhere(self, location: str) -> bool:
         """Whether such a storage goes to the device without memory, so that its bytes need not be read."""
         return self.function is None and self._target(location).split(":")[0] == "meta"
 
-    def place(self, storage, location):
+    def place(self, storage: TypedStorage, location: str) -> TypedStorage:
         """The typed storage, moved."""
         if self.is_nowhere(location):
             return storage

@@ -1,9 +1,11 @@
 """Settings of saving and loading."""
 
+from __future__ import annotations
+
 import enum
 import mmap
 import threading
-from typing import Any
+from typing import Any, Self
 
 
 class SourceChangeWarning(Warning):
@@ -17,49 +19,56 @@ class LoadEndianness(enum.Enum):
 
 
 class _Section:
-    def __init__(self, **values):
+    mmap: bool
+    endianness: LoadEndianness | None
+    mmap_flags: int
+    calculate_storage_offsets: bool
+    compute_crc32: bool
+    use_pinned_memory_for_d2h: bool
+    storage_alignment: int
+    sync: bool
+
+    def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
 
 class config:
     """What torch.utils.serialization.config holds."""
 
-    load: Any = _Section(
+    load = _Section(
         mmap=False,
         endianness=None,
         mmap_flags=getattr(mmap, "MAP_PRIVATE", 2),
         calculate_storage_offsets=False,
     )
     # sync: whether save() waits until the disk has the file, which only a machine that loses its power needs.
-    save: Any = _Section(
-        compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64, sync=False
-    )
+    save = _Section(compute_crc32=True, use_pinned_memory_for_d2h=False, storage_alignment=64, sync=False)
 
 
 _local = threading.local()
 
 
-def get_default_load_endianness():
+def get_default_load_endianness() -> LoadEndianness | None:
     """The byte order taken for files that do not say theirs; None: little."""
     return config.load.endianness
 
 
-def set_default_load_endianness(endianness):
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     config.load.endianness = endianness
 
 
-def get_crc32_options():
+def get_crc32_options() -> bool:
     """Whether save() writes checksums and load() looks at them."""
     return config.save.compute_crc32
 
 
-def set_crc32_options(compute_crc32):
+def set_crc32_options(compute_crc32: bool) -> None:
     config.save.compute_crc32 = bool(compute_crc32)
 
 
-def get_default_mmap_options():
+def get_default_mmap_options() -> int:
     """mmap.MAP_PRIVATE (changes stay in memory) or mmap.MAP_SHARED (they go to the file)."""
     return config.load.mmap_flags
 
@@ -67,20 +76,20 @@ def get_default_mmap_options():
 class set_default_mmap_options:
     """Sets how load(mmap=True) maps files; as a context manager, for the block only."""
 
-    def __init__(self, flags):
+    def __init__(self, flags: int) -> None:
         if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
             raise ValueError(f"Invalid argument in function set_default_mmap_options, got {flags}")
         self.before = config.load.mmap_flags
         config.load.mmap_flags = flags
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         config.load.mmap_flags = self.before
 
 
-def maps_shared():
+def maps_shared() -> bool:
     return config.load.mmap_flags == getattr(mmap, "MAP_SHARED", None)
 
 
@@ -89,21 +98,21 @@ class skip_data:
     storages unread: their contents are undefined. With materialize_fake_tensors a FakeTensor is saved as a tensor.
     """
 
-    def __init__(self, materialize_fake_tensors=False):
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
         self.materialize_fake_tensors = materialize_fake_tensors
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = skips_data(), materializes()
         _local.skip_data, _local.materialize_fake_tensors = True, self.materialize_fake_tensors
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _local.skip_data, _local.materialize_fake_tensors = self.before
 
 
-def skips_data():
+def skips_data() -> bool:
     return getattr(_local, "skip_data", False)
 
 
-def materializes():
+def materializes() -> bool:
     """Whether tensors of a FakeTensorMode are saved as real ones of their geometry."""
     return getattr(_local, "materialize_fake_tensors", False)

@@ -1,5 +1,7 @@
 """Pickling with PyTorch's names for our classes; the bytes of tensors are left to whoever asks."""
 
+from __future__ import annotations
+
 import copyreg
 import enum
 import functools
@@ -15,14 +17,24 @@ from rushlight.serialization import _options
 from rushlight.serialization._storage import storage_name, tensor_over_storage
 from rushlight.storage import TypedStorage
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any, NoReturn
 
-def pickled(obj, pickle_module, protocol, enter):
+    from rushlight._C import Tensor, device
+
+    _Enter = Callable[[Tensor, str | None, bool], tuple[tuple[Any, ...], int, tuple[int, ...]]]
+
+
+def pickled(obj: Any, pickle_module: ModuleType, protocol: int, enter: _Enter) -> bytes:
     """The pickle of an object. enter(tensor, storage type, whether it is a bare storage) is asked about each tensor or storage that has memory, and
     returns (persistent id of the storage, offset in elements, strides); the type is None for bytes.
     """
     out = io.BytesIO()
     if pickle_module is pickle:
-        pickler = _Pickler(out, protocol)
+        pickler: Any = _Pickler(out, protocol)
         pickler.name = _name
     else:
         # Another module (dill, cloudpickle): its pickler writes our own names, which load() knows too.
@@ -36,17 +48,17 @@ def pickled(obj, pickle_module, protocol, enter):
 class _Name:
     """A global that the pickle names but this process does not have: torch.FloatStorage, torch._utils..."""
 
-    def __init__(self, module, name):
+    def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> NoReturn:
         raise TypeError(f"{self.module}.{self.name} is only a name in a file")
 
 
 class _Reference:
     """Stands for a storage inside a pickle."""
 
-    def __init__(self, identity):
+    def __init__(self, identity: tuple[Any, ...]) -> None:
         self.identity = identity
 
 
@@ -55,20 +67,24 @@ _PLAIN = frozenset(
     [_Name, _Reference, str, int, float, bool, bytes, type(None), tuple, list, dict, set, OrderedDict]
 )
 
-_names: dict = {}
+_names: dict[tuple[str, str], _Name] = {}
 
 
-def _name(module, name):
+def _name(module: str, name: str) -> _Name:
     return _names.setdefault((module, name), _Name(module, name))
 
 
 class _TensorPickling:
     """How tensors, storages, types and devices are pickled, whichever pickler does the rest."""
 
-    def persistent_id(self, obj):
+    # Of this pickling; see pickled().
+    name: Callable[[str, str], Any]
+    enter: _Enter
+
+    def persistent_id(self, obj: object) -> tuple[Any, ...] | None:
         return obj.identity if isinstance(obj, _Reference) else None
 
-    def reducer_override(self, obj):
+    def reducer_override(self, obj: Any) -> Any:
         if type(obj) in _PLAIN:
             return NotImplemented
         if isinstance(obj, rl.Tensor):
@@ -101,12 +117,14 @@ class _TensorPickling:
         others = getattr(super(), "reducer_override", None)
         return others(obj) if others else NotImplemented
 
-    def _stored(self, tensor, name, bare=True):
+    def _stored(
+        self, tensor: Tensor, name: str | None, bare: bool = True
+    ) -> tuple[_Reference, int, tuple[int, ...]]:
         """(reference to the storage, offset, strides)"""
         identity, offset, stride = self.enter(tensor, name, bare)
         return _Reference(("storage", self._storage_type(name), *identity)), offset, tuple(stride)
 
-    def _storage_type(self, name):
+    def _storage_type(self, name: str | None) -> Any:
         module, name = ("torch.storage", "UntypedStorage") if name is None else ("torch", name)
         if self.name is _name:
             return _name(module, name)
@@ -114,25 +132,27 @@ class _TensorPickling:
 
         return storage_types()[f"{module}.{name}"]
 
-    def _materialized(self, t):
+    def _materialized(self, t: Any) -> Tensor:
         """A tensor of zeros for one without memory; those that share a storage do so again."""
         memory = t.elem.untyped_storage()
         kept = self.__dict__.setdefault("_memories", {})
         if memory._cdata not in kept:
             kept[memory._cdata] = (rl.empty(memory.nbytes(), dtype=rl.uint8), memory)
         whole = kept[memory._cdata][0].view(t.dtype)
-        made = whole.as_strided(tuple(t.shape), t.stride(), t.storage_offset())
+        made: Tensor = whole.as_strided(tuple(t.shape), t.stride(), t.storage_offset())
         if isinstance(t, rl.nn.Parameter):
             return rl.nn.Parameter(made, t.requires_grad)
-        return made.requires_grad_(t.requires_grad and t.is_leaf)
+        made.requires_grad_(t.requires_grad and t.is_leaf)
+        return made
 
-    def _tensor(self, t):
+    def _tensor(self, t: Tensor) -> tuple[Any, tuple[Any, ...]]:
         if _options.materializes() and hasattr(t, "fake_mode"):
             t = self._materialized(t)
         if isinstance(t, rl.nn.Parameter):
             attributes = {k: v for k, v in getattr(t, "__dict__", {}).items()}
             function = "_rebuild_parameter_with_state" if attributes else "_rebuild_parameter"
-            args = (t.detach(), t.requires_grad, OrderedDict())
+            hooks: OrderedDict[str, Any] = OrderedDict()
+            args = (t.detach(), t.requires_grad, hooks)
             return self.name("torch._utils", function), (*args, attributes) if attributes else args
         if t.is_quantized:
             return self._quantized(t)
@@ -150,7 +170,8 @@ class _TensorPickling:
         kind = _name("torch", "Tensor") if type(t) is rl.Tensor and self.name is _name else type(t)
         return rebuild, (function, kind, args, state)
 
-    def _plain_tensor(self, t):
+    def _plain_tensor(self, t: Tensor) -> tuple[Any, tuple[Any, ...]]:
+        args: tuple[Any, ...]
         if _is_wrapper(t):
             args = (
                 type(t),
@@ -182,15 +203,16 @@ class _TensorPickling:
             return self.name("torch._utils", "_rebuild_tensor_v3"), args
         return self.name("torch._utils", "_rebuild_tensor_v2"), args
 
-    def _quantized(self, t):
+    def _quantized(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
         ints, size = t._bytes_in_files(), tuple(t.size())
         stored, offset, stride = self._stored(ints, storage_name(t.dtype), bare=False)
         if ints.shape != t.shape:  # packed: their places are those of whole rows
             stride = t.contiguous().stride()
-        args = (stored, offset, size, tuple(stride), t._quantizer.parts(), False, OrderedDict())
+        hooks: OrderedDict[str, Any] = OrderedDict()
+        args = (stored, offset, size, tuple(stride), t._quantizer.parts(), False, hooks)
         return self.name("torch._utils", "_rebuild_qtensor"), args
 
-    def _nested(self, t):
+    def _nested(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
         from rushlight.nested import _tensor as nested
 
         if t.layout == rl.jagged:
@@ -199,7 +221,7 @@ class _TensorPickling:
             )
         return self.name("torch._utils", "_rebuild_nested_tensor"), nested.nested_parts(t)
 
-    def _sparse(self, t):
+    def _sparse(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
         if t.layout == rl.sparse_coo:
             parts = (t._indices(), t._values(), t.size(), t.is_coalesced())
         elif t.layout in (rl.sparse_csr, rl.sparse_bsr):
@@ -209,16 +231,17 @@ class _TensorPickling:
         return self.name("torch._utils", "_rebuild_sparse_tensor"), (t.layout, parts)
 
 
-def _state_of(t):
+def _state_of(t: Tensor) -> Any:
     """What the class of a tensor says its state is; else its attributes, with those in __slots__ if it has some."""
     if type(t).__getstate__ is not rl.Tensor.__getstate__:
         return t.__getstate__()
     attributes = dict(getattr(t, "__dict__", None) or {})
-    slots = {n: getattr(t, n) for n in copyreg._slotnames(type(t)) if hasattr(t, n)}
+    names: list[str] = copyreg._slotnames(type(t))  # type: ignore[attr-defined]  # typeshed leaves it out
+    slots = {n: getattr(t, n) for n in names if hasattr(t, n)}
     return (attributes, slots) if slots else attributes
 
 
-def _is_wrapper(t):
+def _is_wrapper(t: Tensor) -> bool:
     """Whether a tensor has a shape and no memory of its own: its class holds other tensors and answers for ops."""
     return (
         type(t) is not rl.Tensor
@@ -228,7 +251,7 @@ def _is_wrapper(t):
     )
 
 
-def _public_home(obj, module, name):
+def _public_home(obj: object, module: str, name: str) -> str:
     """Where PyTorch has a function that lives in one of our private modules."""
     if module.startswith("rushlight.nn._functional") and hasattr(rl.nn.functional, name):
         return "rushlight.nn.functional"
@@ -244,16 +267,16 @@ def _public_home(obj, module, name):
 class _Bare:
     """A reduction that is the persistent object itself."""
 
-    def __init__(self, reference):
+    def __init__(self, reference: _Reference) -> None:
         self.reference = reference
 
 
-def _device_args(device):
+def _device_args(device: device) -> tuple[str] | tuple[str, int]:
     index = getattr(device, "index", None)
     return (device.type,) if index is None else (device.type, index)
 
 
-def _number(n):
+def _number(n: int) -> bytes:
     if 0 <= n < 256:
         return pickle.BININT1 + bytes((n,))
     if -(2**31) <= n < 2**31:
@@ -262,39 +285,79 @@ def _number(n):
 
 
 @functools.lru_cache(1024)
-def _numbers(sizes):
+def _numbers(sizes: tuple[int, ...]) -> bytes:
     return pickle.MARK + b"".join(map(_number, sizes)) + pickle.TUPLE if sizes else pickle.EMPTY_TUPLE
 
 
 _PLAIN_TENSOR = _name("torch._utils", "_rebuild_tensor_v2")
 
 
-class _Pickler(_TensorPickling, pickle._Pickler):
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ClassVar
+
+    class _PythonPickler(pickle.Pickler):
+        """pickle._Pickler, which typeshed takes for the compiled one."""
+
+        dispatch: ClassVar[dict[type, Callable[[Any, Any], None]]]
+        memo: Any  # {id: (number, object)}
+        framer: Any
+        proto: int
+
+        def write(self, data: bytes) -> int: ...
+        def get(self, i: int) -> bytes: ...
+        def save(self, obj: Any, save_persistent_id: bool = True) -> None: ...
+        def save_reduce(self, func: Any, args: Any, *more: Any, obj: Any = None) -> None: ...
+        def save_global(self, obj: Any, name: str | None = None) -> None: ...
+        def save_type(self, obj: type) -> None: ...
+        def memoize(self, obj: Any) -> None: ...
+else:
+    _PythonPickler = pickle._Pickler
+
+
+class _Pickler(_TensorPickling, _PythonPickler):
     """The pickler of the standard library in its Python form, where names can be spelled as PyTorch does."""
 
-    dispatch = pickle._Pickler.dispatch.copy()
+    dispatch = _PythonPickler.dispatch.copy()
 
-    def save(self, obj, save_persistent_id=True):
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
         write = _WRITERS.get(type(obj))
         if write is not None:  # the base would first ask whether they are tensors
             known = self.memo.get(id(obj))
             self.framer.commit_frame()
-            return write(self, obj) if known is None else self.write(self.get(known[0]))
+            if known is None:
+                write(self, obj)
+            else:
+                self.write(self.get(known[0]))
+            return
         if type(obj) not in _PLAIN and id(obj) not in self.memo:
             reduced = self.reducer_override(obj)
             # Objects that reduce to a name or a storage have no call to write.
             if isinstance(reduced, _Name):
-                return super().save(reduced)
+                super().save(reduced)
+                return
             if isinstance(reduced, _Bare):
-                return super().save(reduced.reference)
+                super().save(reduced.reference)
+                return
             if isinstance(reduced, tuple):  # the base would ask for the reduction again
                 self.framer.commit_frame()
                 if reduced[0] is _PLAIN_TENSOR and len(reduced[1]) == 6 and self.proto >= 2:
-                    return self._save_tensor(obj, *reduced[1])
-                return self.save_reduce(*reduced, obj=obj)
-        return super().save(obj, save_persistent_id)
+                    self._save_tensor(obj, *reduced[1])
+                else:
+                    self.save_reduce(*reduced, obj=obj)
+                return
+        super().save(obj, save_persistent_id)
 
-    def _save_tensor(self, obj, stored, offset, size, stride, requires_grad, hooks):
+    def _save_tensor(
+        self,
+        obj: Tensor,
+        stored: _Reference,
+        offset: int,
+        size: tuple[int, ...],
+        stride: tuple[int, ...],
+        requires_grad: bool,
+        hooks: OrderedDict[Any, Any],
+    ) -> None:
         """What save_reduce writes, as one piece: its numbers are shared with nothing, so that none need be found again."""
         self.save(_PLAIN_TENSOR)
         self.write(pickle.MARK + pickle.MARK)
@@ -308,11 +371,11 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         self.write(pickle.EMPTY_TUPLE + pickle.REDUCE + pickle.TUPLE + pickle.REDUCE)
         self.memoize(obj)
 
-    def _save_name(self, obj):
+    def _save_name(self, obj: _Name) -> None:
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
-    def save_global(self, obj, name=None):
+    def save_global(self, obj: Any, name: str | None = None) -> None:
         module = getattr(obj, "__module__", None) or ""
         if module.split(".")[0] == "rushlight":
             name = name or getattr(obj, "__qualname__", obj.__name__)
@@ -326,12 +389,13 @@ class _Pickler(_TensorPickling, pickle._Pickler):
         else:
             super().save_global(obj, name)
 
-    def save_type(self, obj):
+    def save_type(self, obj: type[Any]) -> None:
         if obj in (type(None), type(NotImplemented), type(...)):
-            return super().save_type(obj)
-        return self.save_global(obj)
+            super().save_type(obj)
+        else:
+            self.save_global(obj)
 
-    dispatch.update({_Name: _save_name, type: save_type, type(save): save_global})  # type: ignore[dict-item]
+    dispatch.update({_Name: _save_name, type: save_type, type(save): save_global})
 
 
 _WRITERS = {
@@ -339,6 +403,6 @@ _WRITERS = {
 }
 
 
-def _foreign(pickle_module):
+def _foreign(pickle_module: Any) -> Any:
     base = pickle_module.Pickler
     return type("_ForeignPickler", (_TensorPickling, base), {})

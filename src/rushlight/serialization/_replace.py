@@ -2,6 +2,8 @@
 loses its power may lose the last file too, unless `utils.serialization.config.save.sync` makes saves wait for the disk.
 """
 
+from __future__ import annotations
+
 import contextlib
 import io
 import os
@@ -11,12 +13,18 @@ import threading
 from rushlight import _C
 from rushlight.serialization import _options
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any
+
+
 _LARGE = 8 << 20
 _begin_writeback = _C.ops["_begin_writeback"]
 
 
 @contextlib.contextmanager
-def replacing(path):
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the place of `path` when the block ends without an error."""
     path = os.path.realpath(path)
     folder = os.path.dirname(path)
@@ -36,7 +44,7 @@ def replacing(path):
                 yield out
                 out.flush()
             finally:
-                out.raw.end()
+                out.raw.end()  # type: ignore[attr-defined]  # an _Output under a buffer, see _new_file
             if _options.config.save.sync:
                 os.fsync(out.fileno())
             with contextlib.suppress(OSError):
@@ -54,7 +62,7 @@ def replacing(path):
         _sync_folder(folder)
 
 
-def _held(path):
+def _held(path: str) -> int | None:
     """A descriptor of a large file that is about to be replaced: the system gives its memory and blocks back when the
     last reference goes, which takes longer than writing the new file, and so waits in a thread of its own.
     """
@@ -64,7 +72,7 @@ def _held(path):
     return None
 
 
-def _forget_pages(path):
+def _forget_pages(path: str) -> None:
     """Lets the system drop its copy in memory of a large file that is about to be replaced, as far as it is on the
     disk: the new file takes those pages, instead of memory that was not used for long, which may have to be fetched
     from elsewhere first (in a virtual machine from its host, at a fifth of the speed).
@@ -84,9 +92,11 @@ class _Output(io.FileIO):
     sooner they are on the disk, the sooner their memory can be taken by the one that replaces them.
     """
 
-    ranges = None  # written, and not yet begun by the thread
+    ranges: queue.SimpleQueue[tuple[int, int] | None] | None = (
+        None  # written, and not yet begun by the thread
+    )
 
-    def write(self, data):
+    def write(self, data: Any) -> int:
         piece = memoryview(data).cast("B")[:_LARGE]
         done = super().write(piece)
         if len(piece) == _LARGE:
@@ -98,13 +108,13 @@ class _Output(io.FileIO):
             self.ranges.put((self.tell() - done, done))
         return done
 
-    def end(self):
+    def end(self) -> None:
         """No write follows."""
         if self.ranges is not None:
             self.ranges.put(None)
 
 
-def _write_back(fd, ranges):
+def _write_back(fd: int, ranges: queue.SimpleQueue[tuple[int, int] | None]) -> None:
     try:
         while (part := ranges.get()) is not None:
             _begin_writeback(fd, *part)
@@ -112,7 +122,7 @@ def _write_back(fd, ranges):
         os.close(fd)
 
 
-def _sync_folder(folder):
+def _sync_folder(folder: str) -> None:
     with contextlib.suppress(OSError):  # the new name must reach the disk too
         directory = os.open(folder, os.O_RDONLY)
         try:
@@ -121,7 +131,7 @@ def _sync_folder(folder):
             os.close(directory)
 
 
-def _new_file(folder, temporary):
+def _new_file(folder: str, temporary: str) -> IO[bytes]:
     """A file without a name where the system has such, so that a killed process leaves nothing behind."""
     if os.path.exists("/proc/self/fd"):
         with contextlib.suppress(AttributeError, OSError):
@@ -136,7 +146,7 @@ def _new_file(folder, temporary):
         ) from None
 
 
-def _give_name(out, temporary):
+def _give_name(out: IO[bytes], temporary: str) -> None:
     if not os.path.exists(temporary):
         # A descriptor is given, though the path is absolute, because then Python follows the link in /proc.
         os.link(f"/proc/self/fd/{out.fileno()}", temporary, src_dir_fd=out.fileno())

@@ -6,8 +6,10 @@ import os
 import pickle
 import struct
 import sys
+from types import ModuleType
 from typing import IO, Any
 
+from rushlight._C import Tensor, dtype
 from rushlight.serialization import _options
 from rushlight.serialization._legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from rushlight.serialization._location import location_tag
@@ -15,6 +17,11 @@ from rushlight.serialization._pickler import pickled
 from rushlight.serialization._replace import replacing
 from rushlight.serialization._storage import tensor_over_storage
 from rushlight.serialization._zip import ZipWriter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.serialization._compact import _Trimmed
+
 
 DEFAULT_PROTOCOL = 2
 
@@ -63,7 +70,15 @@ def save(
         f.flush()
 
 
-def _write_zip(obj, f, name, storages, pickle_module, protocol, without_byteorder):
+def _write_zip(
+    obj: Any,
+    f: IO[bytes],
+    name: str,
+    storages: _Storages,
+    pickle_module: ModuleType,
+    protocol: int,
+    without_byteorder: bool,
+) -> None:
     data = pickled(obj, pickle_module, protocol, storages.enter)
     folder = name if isinstance(name, str) and name.isascii() and name else "archive"
     alignment = _options.config.save.storage_alignment
@@ -79,12 +94,24 @@ def _write_zip(obj, f, name, storages, pickle_module, protocol, without_byteorde
     archive.close()
 
 
-def _write_legacy(obj, f, name, storages, pickle_module, protocol, without_byteorder):
+def _write_legacy(
+    obj: Any,
+    f: IO[bytes],
+    name: str,
+    storages: _Storages,
+    pickle_module: ModuleType,
+    protocol: int,
+    without_byteorder: bool,
+) -> None:
+    def enter(tensor: Tensor, kind: str | None, bare: bool) -> tuple[tuple[Any, ...], int, tuple[int, ...]]:
+        identity, offset, stride = storages.enter(tensor, kind, bare)
+        return (*identity, None), offset, stride  # None: not a view
+
     data = pickled(
         obj,
         pickle_module,
         protocol,
-        lambda *entry: (lambda identity, *place: ((*identity, None), *place))(*storages.enter(*entry)),
+        enter,
     )
     info = {
         "protocol_version": PROTOCOL_VERSION,
@@ -101,7 +128,7 @@ def _write_legacy(obj, f, name, storages, pickle_module, protocol, without_byteo
         f.write(memoryview(contents._memory()) if len(contents) else b"")
 
 
-def _contents(tensor):
+def _contents(tensor: Tensor) -> Tensor:
     """The whole storage of a tensor as a tensor of bytes."""
     contents = tensor_over_storage(tensor.untyped_storage())
     if tensor.device.type != "meta":
@@ -112,12 +139,15 @@ def _contents(tensor):
 class _Storages:
     """The storages met while pickling, each once, numbered."""
 
-    def __init__(self):
-        self.found = []  # (a tensor that looks at the storage and keeps it alive, bytes of an element)
-        self.keys = {}
-        self.plan = {}  # identity: what to write instead; see _compact.py
+    def __init__(self) -> None:
+        # (a tensor that looks at the storage and keeps it alive, bytes of an element)
+        self.found: list[tuple[Tensor, int]] = []
+        self.keys: dict[tuple[int, int], tuple[int, dtype]] = {}  # (number, element type)
+        self.plan: dict[tuple[int, int], _Trimmed] = {}  # identity: what to write instead; see _compact.py
 
-    def enter(self, tensor, kind, bare):
+    def enter(
+        self, tensor: Tensor, kind: str | None, bare: bool
+    ) -> tuple[tuple[str, str, int], int, tuple[int, ...]]:
         """((key, location, count), offset, strides) of a tensor's storage and of the tensor in it"""
         whole = tensor.untyped_storage()
         identity = identity_of(tensor)

@@ -1,9 +1,15 @@
 """What a file is, told from its first bytes, in words that help."""
 
+from __future__ import annotations
+
 import json
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
 
-def is_zipfile(f):
+
+def is_zipfile(f: IO[bytes]) -> bool:
     """Whether a file begins as a zip; its position is left where it was."""
     start = f.tell()
     head = f.read(4)
@@ -11,7 +17,7 @@ def is_zipfile(f):
     return head == b"PK\x03\x04"
 
 
-def explain(head, size):
+def explain(head: bytes, size: int) -> str | None:
     """A sentence about a file that is no checkpoint, or None when nothing is known of it."""
     low = head[:512].lstrip().lower()
     if low.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
@@ -55,7 +61,7 @@ _MAGIC = (
 )
 
 
-def _said(head):
+def _said(head: bytes) -> str:
     """The error message inside a JSON answer of a server, if there is one."""
     try:
         answer = json.loads(head.decode())

@@ -4,8 +4,16 @@ A pickle is a program for a small stack machine. This one knows the instructions
 and containers; the two that could run code (look up a name, call it) go through functions of the caller.
 """
 
+from __future__ import annotations
+
 import pickle
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
 
 UnpicklingError = pickle.UnpicklingError
 
@@ -15,16 +23,16 @@ _WEAK_KEYS = 10_000  # numbers whose hashes can be made to collide, in one pickl
 _LARGEST_HASH = 2**61 - 1
 
 
-def shown(value):
+def shown(value: object) -> str:
     """A value for a message. It comes from a file, so it may be huge, or hold itself."""
-    if type(value) in (str, bytes):
+    if isinstance(value, (str, bytes)) and type(value) in (str, bytes):
         return repr(value) if len(value) <= 60 else repr(value[:57]) + "..."
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
         return repr(value)
     return f"a {type(value).__name__}"
 
 
-def scan(data, pos=0):
+def scan(data: bytes, pos: int = 0) -> Iterator[tuple[bytes, Any, int]]:
     """Yields (opcode, argument, end) of the pickle at data[pos:], up to and including its STOP."""
     size, readers = len(data), _READERS
     while True:
@@ -44,9 +52,10 @@ def scan(data, pos=0):
             (value,) = unpack(data, pos)
             pos += width
             if counted:
-                if value < 0 or pos + value > size:
+                end = pos + value
+                if value < 0 or end > size:
                     raise _truncated()
-                value, pos = bytes(data[pos : pos + value]), pos + value
+                value, pos = bytes(data[pos:end]), end
         else:
             value, pos = unpack(data, pos)
         yield op, value, pos
@@ -54,18 +63,18 @@ def scan(data, pos=0):
             return
 
 
-def _truncated():
+def _truncated() -> UnpicklingError:
     return UnpicklingError("the pickle ends too early: the file is truncated")
 
 
-def _line(data, pos):
+def _line(data: bytes, pos: int) -> tuple[bytes, int]:
     end = data.find(b"\n", pos)
     if end < 0:
         raise _truncated()
     return bytes(data[pos:end]), end + 1
 
 
-def _two_lines(data, pos):
+def _two_lines(data: bytes, pos: int) -> tuple[tuple[str, str], int]:
     first, pos = _line(data, pos)
     second, pos = _line(data, pos)
     return (_text(first), _text(second)), pos
@@ -92,7 +101,7 @@ _ARGUMENTS = {
 _COUNTED = frozenset((b"X", b"\x8c", b"\x8d", b"U", b"T", b"C", b"B", b"\x8e", b"\x96", b"\x8a", b"\x8b"))
 
 
-def _reader(op, kind):
+def _reader(op: bytes, kind: str) -> tuple[Callable[[bytes, int], Any] | None, int, bool]:
     """(how the argument is read, its bytes if they are a number's, whether that counts the bytes that follow)"""
     if kind in ("line", "two lines"):
         return (_line if kind == "line" else _two_lines), 0, False
@@ -104,14 +113,14 @@ def _reader(op, kind):
 _READERS = {op: _reader(op, kind) for op, kind in _ARGUMENTS.items()}
 
 
-def _text(raw):
+def _text(raw: bytes) -> str:
     try:
         return bytes(raw).decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as e:
         raise UnpicklingError(f"a text is not valid UTF-8: {e}") from None
 
 
-def globals_of(data, pos=0):
+def globals_of(data: bytes, pos: int = 0) -> list[str]:
     """The names "module.name" that a pickle asks for, in order, each once."""
     names, strings = {}, []
     for op, value, _ in scan(data, pos):
@@ -128,20 +137,33 @@ class _Outside(Exception):
     """Carries an exception that is not about the pickle itself."""
 
 
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Hooks(Protocol):
+        """What names and calls of a pickle mean."""
+
+        def find(self, module: str, name: str) -> Any: ...
+        def call(self, function: Any, args: tuple[Any, ...]) -> Any: ...
+        def new(self, cls: Any, args: Any, kwargs: Any) -> Any: ...
+        def build(self, obj: Any, state: Any) -> Any: ...
+
+
 class Machine:
     """Runs one pickle. The hooks, an object, decide what names mean and what calls do: find(module, name),
     call(function, args), new(cls, args, kwargs), build(object, state); persistent(id) is a function.
     """
 
-    def __init__(self, hooks, persistent, encoding="utf-8"):
+    def __init__(self, hooks: Hooks, persistent: Callable[[Any], Any], encoding: str = "utf-8") -> None:
         self.find, self.call, self.new, self.build = hooks.find, hooks.call, hooks.new, hooks.build
         self.persistent = persistent
         self.encoding = encoding
         self.weak_keys = 0
 
-    def run(self, data, pos=0):
+    def run(self, data: bytes, pos: int = 0) -> tuple[Any, int]:
         """(the object, the position after its pickle)"""
-        self.stack, self.memo = [], {}
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
         steps = self._steps
         try:
             for op, value, end in scan(data, pos):
@@ -155,6 +177,7 @@ class Machine:
                     raise UnpicklingError(f"opcode {op!r} is not one that data needs")
                 step(self, value)
         except _Outside as e:
+            assert e.__cause__ is not None  # see _persist
             raise e.__cause__ from None
         except (
             IndexError,
@@ -168,7 +191,7 @@ class Machine:
             raise UnpicklingError(f"the pickle is damaged ({type(e).__name__}: {e})") from None
         raise UnpicklingError("the pickle has no end")
 
-    def _persist(self, saved):
+    def _persist(self, saved: object) -> None:
         try:
             self.stack.append(self.persistent(saved))
         except UnpicklingError:
@@ -176,7 +199,7 @@ class Machine:
         except Exception as e:  # of the file behind the pickle, or of the user's map_location
             raise _Outside from e
 
-    def check_key(self, key):
+    def check_key(self, key: Any) -> None:
         """Refuses keys that take for ever to hash: tuples of tuples of the same tuples, numbers chosen to
         collide.
         """
@@ -195,11 +218,11 @@ class Machine:
                 if self.weak_keys > _WEAK_KEYS or (type(part) is int and part.bit_length() > 1024):
                     raise UnpicklingError("keys that are huge numbers, as no checkpoint has")
 
-    def check_keys(self, keys):
+    def check_keys(self, keys: Iterable[Any]) -> None:
         for key in keys:
             self.check_key(key)
 
-    def _to_mark(self):
+    def _to_mark(self) -> list[Any]:
         stack = self.stack
         for at in range(len(stack) - 1, -1, -1):
             if stack[at] is _MARK:
@@ -208,13 +231,13 @@ class Machine:
                 return items
         raise UnpicklingError("the pickle is damaged (no mark)")
 
-    def _top(self, kinds):
+    def _top(self, kinds: type[Any] | tuple[type[Any], ...]) -> Any:
         top = self.stack[-1]
         if not isinstance(top, kinds):
             raise UnpicklingError(f"the pickle adds items to a {type(top).__name__}")
         return top
 
-    def _append(self, items):
+    def _append(self, items: list[Any]) -> None:
         top = self._top((list, set)) if not hasattr(self.stack[-1], "append") else self.stack[-1]
         if not hasattr(top, "append"):
             self.check_keys(items)
@@ -222,7 +245,7 @@ class Machine:
         for item in items:
             add(item)
 
-    def _set_items(self, items):
+    def _set_items(self, items: Sequence[Any]) -> None:
         top = self._top(dict)
         if len(items) % 2:
             raise UnpicklingError("the pickle is damaged (a key without a value)")
@@ -230,7 +253,7 @@ class Machine:
             self.check_key(items[i])
             top[items[i]] = items[i + 1]
 
-    def _old_string(self, raw):
+    def _old_string(self, raw: bytes) -> str | bytes:
         if self.encoding == "bytes":
             return raw
         try:
@@ -238,11 +261,11 @@ class Machine:
         except UnicodeDecodeError:
             return raw  # bytes that a Python 2 program kept in a str
 
-    def _pair(self):
+    def _pair(self) -> tuple[Any, Any]:
         second, first = self.stack.pop(), self.stack.pop()
         return first, second
 
-    def _line_string(self, raw):
+    def _line_string(self, raw: bytes) -> None:
         raw = raw.strip()
         if len(raw) < 2 or raw[:1] != raw[-1:] or raw[:1] not in b"'\"":
             raise UnpicklingError("a string without quotes")
@@ -250,48 +273,48 @@ class Machine:
 
         self.stack.append(self._old_string(codecs.escape_decode(raw[1:-1])[0]))
 
-    def _frozenset(self, _):
+    def _frozenset(self, _: object) -> None:
         items = self._to_mark()
         self.check_keys(items)
         self.stack.append(frozenset(items))
 
-    def _line_int(self, raw):
+    def _line_int(self, raw: bytes) -> None:
         self.stack.append({b"00": False, b"01": True}[raw] if raw in (b"00", b"01") else int(raw))
 
-    def _stack_global(self, _):
+    def _stack_global(self, _: object) -> None:
         module, name = self._pair()
         if type(module) is not str or type(name) is not str:
             raise UnpicklingError("a name that is not a text")
         self.stack.append(self.find(module, name))
 
-    def _reduce(self, _):
+    def _reduce(self, _: object) -> None:
         function, args = self._pair()
         if type(args) is not tuple:
             raise UnpicklingError("a call whose arguments are not a tuple")
         self.stack.append(self.call(function, args))
 
-    def _newobj_ex(self, _):
+    def _newobj_ex(self, _: object) -> None:
         kwargs = self.stack.pop()
         cls, args = self._pair()
         self.stack.append(self.new(cls, args, kwargs))
 
-    def _newobj(self, _):
+    def _newobj(self, _: object) -> None:
         cls, args = self._pair()
         self.stack.append(self.new(cls, args, {}))
 
-    def _build(self, _):
+    def _build(self, _: object) -> None:
         obj, state = self._pair()
         self.stack.append(self.build(obj, state))
 
-    def _long(self, raw):
+    def _long(self, raw: bytes) -> None:
         self.stack.append(int.from_bytes(raw, "little", signed=True))
 
-    def _dict(self, _):
+    def _dict(self, _: object) -> None:
         items = self._to_mark()
         self.stack.append({})
         self._set_items(items)
 
-    _steps = {
+    _steps: dict[bytes, Callable[[Machine, Any], object]] = {
         b"(": lambda s, v: s.stack.append(_MARK),
         b"]": lambda s, v: s.stack.append([]),
         b"}": lambda s, v: s.stack.append({}),
@@ -345,6 +368,6 @@ class Machine:
     }
 
 
-def _check_protocol(version):
+def _check_protocol(version: int) -> None:
     if version > pickle.HIGHEST_PROTOCOL:
         raise UnpicklingError(f"pickle protocol {version} is newer than this Python knows")

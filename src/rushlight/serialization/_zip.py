@@ -2,6 +2,8 @@
 bytes.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import struct
@@ -13,6 +15,13 @@ from rushlight import _C
 from rushlight.serialization import _options
 from rushlight.serialization._source import is_plain_file
 from rushlight.serialization._vm import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO, Any
+
+    from rushlight._C import Tensor
+
 
 # What a compressed archive may grow to: this much, and so many times its size.
 _INFLATED_BYTES = 64 << 20
@@ -26,24 +35,25 @@ _LARGE = 1 << 18
 class ZipWriter:
     """Writes entries one after the other to anything with write()."""
 
-    def __init__(self, f, checksums=True, alignment=64):
+    def __init__(self, f: IO[bytes], checksums: bool = True, alignment: int = 64) -> None:
         self.f, self.checksums, self.alignment = f, checksums, alignment
-        self.at, self.entries = 0, []
+        self.at = 0
+        self.entries: list[tuple[bytes, int, int, int]] = []  # (name, sum, length, start)
 
-    def _write(self, data):
+    def _write(self, data: Any) -> None:
         self.f.write(data)
         self.at += len(data)
 
-    def add(self, name, data, checksum=True):
+    def add(self, name: str, data: Tensor | bytes, checksum: bool = True) -> None:
         """One entry; data is bytes or a tensor of bytes."""
         raw = name.encode()
         tensor = None if isinstance(data, bytes) else data
-        if tensor is not None:
-            data = memoryview(tensor._memory()) if len(tensor) else b""
-        size, start = len(data), self.at
+        contents: bytes | memoryview
+        contents = data if isinstance(data, bytes) else memoryview(data._memory()) if len(data) else b""
+        size, start = len(contents), self.at
         crc = 0
         if self.checksums and checksum:
-            crc = _crc32(tensor) if tensor is not None and size >= _LARGE else zlib.crc32(data)
+            crc = _crc32(tensor) if tensor is not None and size >= _LARGE else zlib.crc32(contents)
         big = size >= _LIMIT
         extra = struct.pack("<HHQQ", 1, 16, size, size) if big else b""
         padding = -(start + 30 + len(raw) + len(extra) + 4) % self.alignment
@@ -51,11 +61,11 @@ class ZipWriter:
         length = _LIMIT if big else size
         fields = (45 if big else 20, 0, 0, 0, 0x21, crc, length, length, len(raw), len(extra))
         self._write(struct.pack("<4s5H3I2H", b"PK\3\4", *fields) + raw + extra)
-        self.f.write(data)
+        self.f.write(contents)
         self.at += size
         self.entries.append((raw, crc, size, start))
 
-    def close(self):
+    def close(self) -> None:
         """Writes the directory of the archive."""
         start = self.at
         for raw, crc, size, offset in self.entries:
@@ -98,7 +108,7 @@ class ZipReader:
     the size of the file.
     """
 
-    def __init__(self, f, name):
+    def __init__(self, f: IO[bytes], name: str) -> None:
         self.f, self.name = f, name
         self.descriptor = f.fileno() if is_plain_file(f) else None
         try:
@@ -115,10 +125,10 @@ class ZipReader:
         self.entries = {i.filename[len(folder) :]: i for i in infos if i.filename.startswith(folder)}
         f.seek(0, 2)
         self.size = f.tell()
-        self.counted = set()  # entries, each counted once:
+        self.counted: set[str] = set()  # entries, each counted once:
         self.in_file = self.in_memory = 0  # in bytes
 
-    def check_begins_at(self, start):
+    def check_begins_at(self, start: int) -> None:
         """Refuses several archives one after the other: only the last one could be found."""
         first = min((i.header_offset for i in self.entries.values()), default=0)
         if start <= first - 22 < self.size:
@@ -129,13 +139,13 @@ class ZipReader:
                     "list, or use _use_new_zipfile_serialization=False, whose streams can follow one another"
                 )
 
-    def __contains__(self, entry):
+    def __contains__(self, entry: str) -> bool:
         return entry in self.entries
 
-    def _damaged(self, what):
+    def _damaged(self, what: str) -> RuntimeError:
         return RuntimeError(f"{self.name} is damaged: {what}")
 
-    def _info(self, entry):
+    def _info(self, entry: str) -> zipfile.ZipInfo:
         info = self.entries.get(entry)
         if info is None:
             what = "the zip archive is not a checkpoint, or it is damaged"
@@ -155,7 +165,7 @@ class ZipReader:
             raise RuntimeError(f"{self.name} is compressed by another method than deflate: unpack it first")
         return info
 
-    def length(self, entry):
+    def length(self, entry: str) -> int:
         """How many bytes an entry has in memory; refused when the file cannot hold so many."""
         info = self._info(entry)
         if entry not in self.counted:
@@ -172,7 +182,7 @@ class ZipReader:
                 )
         return info.file_size
 
-    def place(self, entry):
+    def place(self, entry: str) -> int | None:
         """The position of a stored entry's first byte in the file; None when it is compressed."""
         info = self._info(entry)
         if info.compress_type != zipfile.ZIP_STORED:
@@ -190,9 +200,9 @@ class ZipReader:
         at = info.header_offset + 30 + name_length + extra_length
         if at + info.file_size > self.size:
             raise self._damaged(f"entry {shown(entry)} reaches beyond the end of the file")
-        return at
+        return int(at)
 
-    def read_into(self, entry, tensor):
+    def read_into(self, entry: str, tensor: Tensor) -> None:
         """Reads a whole entry into a tensor of bytes of its length, and checks its sum."""
         info, at = self._info(entry), self.place(entry)
         sums = bool(info.CRC) and _options.get_crc32_options()  # zero means that the writer left sums out
@@ -217,7 +227,7 @@ class ZipReader:
                 "changed on purpose, as by a shared mapping, serialization.set_crc32_options(False) reads it)"
             )
 
-    def _fill(self, view, source, entry):
+    def _fill(self, view: memoryview, source: Any, entry: str) -> None:
         done = 0
         while done < len(view):
             if hasattr(source, "readinto"):
@@ -230,18 +240,19 @@ class ZipReader:
                 raise self._damaged(f"entry {shown(entry)} ends too early")
             done += got
 
-    def _inflate(self, view, entry, info):
+    def _inflate(self, view: memoryview, entry: str, info: zipfile.ZipInfo) -> None:
         try:
             with self.archive.open(info) as source:
                 self._fill(view, source, entry)
         except Exception as e:
             raise self._damaged(f"entry {shown(entry)}: {e}") from None
 
-    def read(self, entry, most=None):
+    def read(self, entry: str, most: int | None = None) -> bytes:
         """The bytes of an entry, of at most `most` bytes."""
         length = self.length(entry)
         if most is not None and length > most:
             raise self._damaged(f"entry {shown(entry)} has {length} bytes")
         tensor = rl.empty(length, dtype=rl.uint8)
         self.read_into(entry, tensor)
-        return tensor.numpy().tobytes()
+        found: bytes = tensor.numpy().tobytes()
+        return found

@@ -1,7 +1,16 @@
 """Which devices have functions on lists of tensors."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight._missing import teach as _teach
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rushlight._C import Tensor, device, dtype
+
 
 Indices = list
 
@@ -14,10 +23,13 @@ def _get_fused_kernels_supported_devices():
     return ["cpu"]
 
 
-def _group_tensors_by_device_and_dtype(tensorlistlist, with_indices=False):
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[device, dtype], tuple[list[list[Tensor | None]], list[int]]]:
     """{(device, dtype): (lists, indices)}: the parallel lists cut by the kind of the first list's tensors."""
-    groups = {}
+    groups: dict[tuple[device, dtype], tuple[list[list[Tensor | None]], list[int]]] = {}
     for i, first in enumerate(tensorlistlist[0]):
+        assert first is not None  # lists that follow may have gaps
         lists, indices = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
         for into, given in zip(lists, tensorlistlist, strict=True):
             into.append(given[i] if given else None)

@@ -6,7 +6,9 @@ import contextlib
 import functools
 import warnings
 import weakref
-from typing import Any
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
 from rushlight._C import Tensor
@@ -18,17 +20,17 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
-def check_optimizer(optimizer: Any) -> None:
+def check_optimizer(optimizer: object) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def values_of(optimizer: Any, key: Any) -> Any:
+def values_of(optimizer: Optimizer, key: str) -> list[Any]:
     """The option `key` of each group; tensors are copied, so that nobody changes them by accident."""
     return [g[key].clone() if isinstance(g[key], rl.Tensor) else g[key] for g in optimizer.param_groups]
 
 
-def set_value(group: Any, key: Any, value: Any) -> None:
+def set_value(group: dict[str, Any], key: str, value: float | Tensor) -> None:
     """Sets an option of a group; a rate that is a tensor stays the same tensor."""
     if isinstance(group[key], rl.Tensor):
         group[key].fill_(value.item() if isinstance(value, rl.Tensor) else value)
@@ -36,7 +38,7 @@ def set_value(group: Any, key: Any, value: Any) -> None:
         group[key] = value
 
 
-def per_group(name: str, optimizer: Any, value: Any) -> Any:
+def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """One value for each group, copied from one number or given as a list."""
     groups = optimizer.param_groups
     if isinstance(value, (list, tuple)):
@@ -58,6 +60,8 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
     _is_initial = False
+    if TYPE_CHECKING:
+        _last_lr: list[float | Tensor]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
@@ -77,7 +81,7 @@ class LRScheduler:
         _note_steps_of(optimizer)
         self._initial_step()
 
-    def _initial_step(self):
+    def _initial_step(self) -> None:
         self._step_count = 0
         with _initial_mode(self):
             self.step()
@@ -98,7 +102,7 @@ class LRScheduler:
         _warn_get_lr_called_within_step(self)
         return self._rates()
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
@@ -110,7 +114,7 @@ class LRScheduler:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self._update_lr(epoch)
 
-    def _check_order(self):
+    def _check_order(self) -> None:
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             complaint = (
                 "`optimizer.step()` has been overridden after the scheduler was made, so that the order of calls "
@@ -127,7 +131,7 @@ class LRScheduler:
             return
         warnings.warn(complaint, UserWarning, stacklevel=3)
 
-    def _update_lr(self, epoch=None):
+    def _update_lr(self, epoch: int | None = None) -> None:
         self._get_lr_called_within_step = True  # as _enable_get_lr_call, which costs more than the rates
         try:
             if epoch is None:
@@ -143,36 +147,38 @@ class LRScheduler:
             set_value(group, "lr", lr)
         self._last_lr = values_of(self.optimizer, "lr")
 
-    def _scaled(self, factor):
+    def _scaled(self, factor: float) -> list[float | Tensor]:
         """The present rates times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
-    def _unchanged(self):
-        return values_of(self.optimizer, "lr")
+    def _unchanged(self) -> list[float | Tensor]:
+        rates: list[float | Tensor] = values_of(self.optimizer, "lr")
+        return rates
 
 
 class _LRScheduler(LRScheduler):
     """The name that LRScheduler had before PyTorch 2.0."""
 
 
-def _note_steps_of(optimizer):
+def _note_steps_of(optimizer: Optimizer) -> None:
     """Makes this optimizer's step() leave a mark, so that a wrong order of calls can be told."""
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
-    func = optimizer.step.__func__
+    func = optimizer.step.__func__  # type: ignore[attr-defined]  # a bound method
     owner = weakref.ref(optimizer)  # no cycle: the wrapper lives on the optimizer
 
     @functools.wraps(func)
-    def step(*args, **kwargs):
+    def step(*args: Any, **kwargs: Any) -> Any:
         optimizer = owner()
+        assert optimizer is not None  # it is being called
         optimizer._opt_called = True
         return func(optimizer, *args, **kwargs)
 
-    step._wrapped_by_lr_sched = True
-    optimizer.step = step
+    step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]  # a mark on the function
+    optimizer.step = step  # type: ignore[method-assign]  # of this optimizer alone
 
 
-def _warn_get_lr_called_within_step(scheduler):
+def _warn_get_lr_called_within_step(scheduler: LRScheduler) -> None:
     if not scheduler._get_lr_called_within_step:
         warnings.warn(
             "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
@@ -182,7 +188,7 @@ def _warn_get_lr_called_within_step(scheduler):
 
 
 @contextlib.contextmanager
-def _raised(scheduler, flag):
+def _raised(scheduler: LRScheduler, flag: str) -> Iterator[None]:
     setattr(scheduler, flag, True)
     try:
         yield
@@ -190,11 +196,11 @@ def _raised(scheduler, flag):
         setattr(scheduler, flag, False)
 
 
-def _enable_get_lr_call(scheduler):
+def _enable_get_lr_call(scheduler: LRScheduler) -> AbstractContextManager[None]:
     """Within the block, get_lr() is called by step()."""
     return _raised(scheduler, "_get_lr_called_within_step")
 
 
-def _initial_mode(scheduler):
+def _initial_mode(scheduler: LRScheduler) -> AbstractContextManager[None]:
     """Within the block, the step is the one that a new scheduler makes."""
     return _raised(scheduler, "_is_initial")

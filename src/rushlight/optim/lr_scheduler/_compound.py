@@ -13,7 +13,7 @@ from rushlight.optim.optimizer import Optimizer
 class _Compound(LRScheduler):
     """Holds schedulers of one optimizer; their states are saved within its own."""
 
-    def _take(self, schedulers, optimizer):
+    def _take(self, schedulers: list[LRScheduler], optimizer: Optimizer) -> None:
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):

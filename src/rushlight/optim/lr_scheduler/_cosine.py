@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rushlight._C import Tensor
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
     _enable_get_lr_call,
@@ -14,7 +15,7 @@ from rushlight.optim.lr_scheduler._base import (
 from rushlight.optim.optimizer import Optimizer
 
 
-def _on_curve(low, high, share):
+def _on_curve(low: float, high: Any, share: float) -> Any:
     """From high (share 0) to low (share 1) along half a cosine."""
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
 
@@ -27,7 +28,7 @@ class CosineAnnealingLR(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self._is_initial:
             return self._unchanged()
         groups = self.optimizer.param_groups
@@ -44,7 +45,7 @@ class CosineAnnealingLR(LRScheduler):
         before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
         return [now / before * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         return [_on_curve(self.eta_min, base, self.last_epoch / self.T_max) for base in self.base_lrs]
 
 
@@ -62,10 +63,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if not isinstance(eta_min, (float, int)):
             raise ValueError(f"Expected float or int eta_min, but got a {type(eta_min).__name__}: {eta_min}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
-        self.T_i, self.T_cur = T_0, last_epoch  # the length of the present run, and the place in it
+        self.T_i = T_0  # the length of the present run
+        self.T_cur: float = last_epoch  # the place in it
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         return [_on_curve(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: Any = None) -> None:
@@ -88,7 +90,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 set_value(group, "lr", lr)
         self._last_lr = values_of(self.optimizer, "lr")
 
-    def _locate(self, epoch):
+    def _locate(self, epoch: float) -> None:
         """T_i and T_cur: the length of the run that an epoch falls in, and its place there."""
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from rushlight._C import Tensor
 from rushlight.optim.lr_scheduler._base import (
     LRScheduler,
     check_optimizer,
@@ -19,7 +20,9 @@ from rushlight.optim.optimizer import Optimizer
 class _MomentumCycler(LRScheduler):
     """Moves momentum (or beta1) against the rate."""
 
-    def _start_momentum(self, base_momentum, max_momentum, last_epoch):
+    def _start_momentum(
+        self, base_momentum: float | list[float], max_momentum: float | list[float], last_epoch: int
+    ) -> tuple[list[float], list[float]]:
         """Reads the limits of each group: (base, max) lists."""
         optimizer = self.optimizer
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
@@ -34,23 +37,23 @@ class _MomentumCycler(LRScheduler):
                 group["base_momentum"] = base
         return bases, tops
 
-    def _set_momentum(self, group, value):
+    def _set_momentum(self, group: dict[str, Any], value: float) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
             group["momentum"] = value
 
 
-def _triangular(x):
+def _triangular(x: float) -> float:
     return 1.0
 
 
-def _triangular2(x):
-    return 1 / (2.0 ** (x - 1))
+def _triangular2(x: float) -> float:
+    return float(1 / (2.0 ** (x - 1)))
 
 
-def _exp_range(gamma, x):
-    return gamma**x
+def _exp_range(gamma: float, x: float) -> float:
+    return float(gamma**x)
 
 
 _SCALES = {"triangular": _triangular, "triangular2": _triangular2, "exp_range": _exp_range}
@@ -114,7 +117,7 @@ class CyclicLR(_MomentumCycler):
             return 1.0
         return _triangular2(x) if self.mode == "triangular2" else _exp_range(self.gamma, x)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         place = 1.0 + self.last_epoch / self.total_size - cycle
         up = self.step_ratio
@@ -142,7 +145,7 @@ class CyclicLR(_MomentumCycler):
             self._scale_fn_custom.__dict__.update(attributes)
         self._init_scale_fn()
 
-    def _init_scale_fn(self):
+    def _init_scale_fn(self) -> None:
         """The function of the mode, under the name that packages know it by; None beside one of the user's."""
         self._scale_fn_ref = None if self._scale_fn_custom is not None else _SCALES[self.mode]
 
@@ -197,22 +200,25 @@ class OneCycleLR(_MomentumCycler):
         super().__init__(optimizer, last_epoch)
 
     @staticmethod
-    def _annealing_cos(start, end, pct):
+    def _annealing_cos(start: float, end: float, pct: float) -> float:
         """From start to end along half a cosine."""
         return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
     @staticmethod
-    def _annealing_linear(start, end, pct):
+    def _annealing_linear(start: float, end: float, pct: float) -> float:
         """From start to end along a line."""
         return (end - start) * pct + start
 
-    def _anneal_func(self, *args, **kwargs):
+    if TYPE_CHECKING:
+        anneal_func: Callable[[float, float, float], float]  # of a state saved before there was a type
+
+    def _anneal_func(self, start: float, end: float, pct: float) -> float:
         if hasattr(self, "_anneal_func_type"):
             kind = self._anneal_func_type
-            return (self._annealing_linear if kind == "linear" else self._annealing_cos)(*args, **kwargs)
-        return self.anneal_func(*args, **kwargs)  # of a state saved before there was a type
+            return (self._annealing_linear if kind == "linear" else self._annealing_cos)(start, end, pct)
+        return self.anneal_func(start, end, pct)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         at = self.last_epoch
         if at > self.total_steps:
             raise ValueError(
@@ -224,7 +230,7 @@ class OneCycleLR(_MomentumCycler):
                 break
             begin = phase["end_step"]
         share = (at - begin) / (phase["end_step"] - begin)
-        rates = []
+        rates: list[float | Tensor] = []
         for group in self.optimizer.param_groups:
             rates.append(self._anneal_func(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
@@ -233,7 +239,7 @@ class OneCycleLR(_MomentumCycler):
         return rates
 
 
-def _count_steps(total_steps, epochs, steps_per_epoch):
+def _count_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is not None:
         given = {"total_steps": total_steps}
     elif epochs is not None and steps_per_epoch is not None:
@@ -246,7 +252,7 @@ def _count_steps(total_steps, epochs, steps_per_epoch):
     return math.prod(given.values())
 
 
-def _phases(total_steps, pct_start, three_phase):
+def _phases(total_steps: int, pct_start: float, three_phase: bool) -> list[dict[str, Any]]:
     """The last step of each phase, and the names of the options it goes between."""
     up = pct_start * total_steps
     rows = [(float(up) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")]

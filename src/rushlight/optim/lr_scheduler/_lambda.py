@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from rushlight._C import Tensor
 from rushlight.optim.lr_scheduler._base import LRScheduler
 from rushlight.optim.optimizer import Optimizer
 
@@ -44,7 +45,7 @@ class _FunctionScheduler(LRScheduler):
 class LambdaLR(_FunctionScheduler):
     """lr = initial lr * lr_lambda(epoch)."""
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         return [base * fn(self.last_epoch) for base, fn in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
@@ -62,7 +63,7 @@ class MultiplicativeLR(_FunctionScheduler):
                 raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self._is_initial:
             return self._unchanged()
         groups = self.optimizer.param_groups

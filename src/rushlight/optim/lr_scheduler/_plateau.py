@@ -53,7 +53,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
-    def _reset(self):
+    def _reset(self) -> None:
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
@@ -77,7 +77,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = values_of(self.optimizer, "lr")
 
-    def _reduce_lr(self, epoch):
+    def _reduce_lr(self, epoch: int) -> None:
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
@@ -96,13 +96,13 @@ class ReduceLROnPlateau(LRScheduler):
     def in_cooldown(self) -> Any:
         return self.cooldown_counter > 0
 
-    def _is_better(self, a, best):
+    def _is_better(self, a: float, best: float) -> bool:
         relative = self.threshold_mode == "rel"
         if self.mode == "min":
             return a < (best * (1.0 - self.threshold) if relative else best - self.threshold)
         return a > (best * (1.0 + self.threshold) if relative else best + self.threshold)
 
-    def _init_is_better(self, mode, threshold, threshold_mode):
+    def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 
+from rushlight._C import Tensor
 from rushlight.optim.lr_scheduler._base import LRScheduler
 from rushlight.optim.optimizer import Optimizer
 
@@ -24,12 +25,12 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._unchanged()
         return self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
@@ -43,12 +44,12 @@ class MultiStepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self.last_epoch not in self.milestones:
             return self._unchanged()
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
@@ -65,14 +66,14 @@ class ConstantLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         if self.last_epoch == self.total_iters:
             return self._scaled(1.0 / self.factor)
         return self._unchanged()
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         factor = self.factor if self.last_epoch < self.total_iters else 1
         return [base * factor for base in self.base_lrs]
 
@@ -99,18 +100,18 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def _factor(self, epoch):
+    def _factor(self, epoch: int) -> float:
         share = min(self.total_iters, epoch) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * share
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
         return self._scaled(self._factor(self.last_epoch) / self._factor(self.last_epoch - 1))
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         return [base * self._factor(self.last_epoch) for base in self.base_lrs]
 
 
@@ -121,10 +122,10 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         return self._unchanged() if self._is_initial else self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -138,13 +139,13 @@ class PolynomialLR(LRScheduler):
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def _rates(self):
+    def _rates(self) -> list[float | Tensor]:
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
         left = 1.0 - self.last_epoch / self.total_iters
         left_before = 1.0 - (self.last_epoch - 1) / self.total_iters
         return self._scaled((left / left_before) ** self.power)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[float | Tensor]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * left**self.power for base in self.base_lrs]

@@ -1,5 +1,8 @@
 """Datasets, samplers and the DataLoader."""
 
+from __future__ import annotations
+
+
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader, _DatasetKind
@@ -22,6 +25,11 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 __all__ = [
     "BatchSampler",
@@ -51,7 +59,7 @@ from rushlight._missing import teach as _teach  # noqa: E402
 _PIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _PIPES:  # few programs need them
         import importlib
 

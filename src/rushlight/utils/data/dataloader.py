@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Self, TypeVar
 
 import rushlight as rl
@@ -16,6 +16,11 @@ from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rushlight.utils.data._worker_iter import WorkerIter
+
 
 _collate_fn_t = _worker_init_fn_t = object  # for annotations
 
@@ -36,14 +41,21 @@ class _DatasetKind:
         )
 
 
-class _InfiniteConstantSampler(Sampler):
+class _InfiniteConstantSampler(Sampler[None]):
     """None for ever: the 'indices' of an iterable dataset."""
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
 
 
-def _check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler, drop_last):
+def _check_sampling(
+    iterable: bool,
+    batch_size: int | None,
+    shuffle: bool | None,
+    sampler: Sampler[Any] | Iterable[Any] | None,
+    batch_sampler: Sampler[Any] | Iterable[Any] | None,
+    drop_last: bool,
+) -> None:
     if iterable:
         for name, value, unset in (
             ("shuffle", shuffle, shuffle in (None, False)),
@@ -67,7 +79,9 @@ def _check_sampling(iterable, batch_size, shuffle, sampler, batch_sampler, drop_
         )
 
 
-def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
     if num_workers < 0:
         raise ValueError(
             "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
@@ -104,14 +118,14 @@ class DataLoader(Generic[_T_co]):
         dataset: Dataset[_T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        sampler: Any = None,
-        batch_sampler: Any = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
         num_workers: int = 0,
-        collate_fn: Any = None,
+        collate_fn: Callable[[list[_T_co]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
         timeout: float = 0,
-        worker_init_fn: Any = None,
+        worker_init_fn: Callable[[int], object] | None = None,
         multiprocessing_context: Any = None,
         generator: Generator | None = None,
         *,
@@ -145,7 +159,7 @@ class DataLoader(Generic[_T_co]):
         self.multiprocessing_context = multiprocessing_context
         self._dataset_kind = _DatasetKind.Iterable if iterable else _DatasetKind.Map
         self._IterableDataset_len_called: int | None = None
-        self._iterator: Any = None
+        self._iterator: WorkerIter | None = None
         self.__initialized = True
         self.check_worker_number_rationality()
 
@@ -164,7 +178,7 @@ class DataLoader(Generic[_T_co]):
             context = self._checked_context(context)
         self.__multiprocessing_context = context
 
-    def _checked_context(self, context):
+    def _checked_context(self, context: Any) -> Any:
         if self.num_workers == 0:
             raise ValueError(
                 "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
@@ -190,14 +204,14 @@ class DataLoader(Generic[_T_co]):
         return context
 
     @property
-    def _auto_collation(self):
+    def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
 
     @property
-    def _index_sampler(self):
+    def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    def _get_iterator(self):
+    def _get_iterator(self) -> WorkerIter | _SingleProcessDataLoaderIter:
         if self.num_workers == 0:
             return _SingleProcessDataLoaderIter(self)
         from ._worker_iter import WorkerIter
@@ -208,7 +222,9 @@ class DataLoader(Generic[_T_co]):
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
         if self._iterator is None:
-            self._iterator = self._get_iterator()
+            from ._worker_iter import WorkerIter
+
+            self._iterator = WorkerIter(self)
         else:
             self._iterator._reset(self)
         return self._iterator
@@ -275,7 +291,7 @@ class _BaseDataLoaderIter:
             )
         return data
 
-    def _next_data(self):
+    def _next_data(self) -> Any:
         raise NotImplementedError
 
 
@@ -292,7 +308,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             loader.drop_last,
         )
 
-    def _next_data(self):
+    def _next_data(self) -> Any:
         return self._fetcher.fetch(next(self._sampler_iter))
 
 

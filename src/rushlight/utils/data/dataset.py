@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
@@ -67,7 +67,7 @@ class TensorDataset(Dataset[tuple[rl.Tensor, ...]]):
         return len(self.tensors[0])
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[Any]):
     """Sample i is the tuple (or, from keyword arguments, the dict) of each dataset's sample i."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,10 +84,10 @@ class StackDataset(Dataset):
         if any(len(part) != self._length for part in parts):
             raise ValueError("Size mismatch between datasets")
 
-    def _parts(self):
+    def _parts(self) -> list[Any]:
         return list(self.datasets.values()) if isinstance(self.datasets, dict) else list(self.datasets)
 
-    def _pack(self, values):
+    def _pack(self, values: Sequence[Any]) -> Any:
         if isinstance(self.datasets, dict):
             return dict(zip(self.datasets, values, strict=True))
         return tuple(values)
@@ -95,7 +95,7 @@ class StackDataset(Dataset):
     def __getitem__(self, index: Any) -> Any:
         return self._pack([part[index] for part in self._parts()])
 
-    def __getitems__(self, indices: list) -> Any:
+    def __getitems__(self, indices: list[Any]) -> Any:
         columns = []
         for part in self._parts():
             batched = getattr(part, "__getitems__", None)
@@ -115,7 +115,7 @@ class ConcatDataset(Dataset[_T_co]):
     """Datasets one after another."""
 
     @staticmethod
-    def cumsum(sequence: Any) -> Any:
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
         return list(accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Any) -> None:
@@ -140,17 +140,17 @@ class ConcatDataset(Dataset[_T_co]):
         return self.datasets[part][index - (self.cumulative_sizes[part - 1] if part else 0)]
 
     @property
-    def cummulative_sizes(self) -> Any:
+    def cummulative_sizes(self) -> list[int]:
         return self.cumulative_sizes
 
 
-class ChainDataset(IterableDataset):
+class ChainDataset(IterableDataset[Any]):
     """Iterable datasets one after another."""
 
     def __init__(self, datasets: Any) -> None:
         self.datasets = datasets
 
-    def _checked(self):
+    def _checked(self) -> Any:
         for part in self.datasets:
             if not isinstance(part, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")
@@ -185,7 +185,7 @@ class Subset(Dataset[_T_co]):
         return len(self.indices)
 
 
-def _fractions_to_lengths(fractions, total):
+def _fractions_to_lengths(fractions: list[float], total: int) -> list[int]:
     """Whole numbers that sum to `total`: each rounded down, the remainder dealt out one by one."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:

@@ -12,7 +12,7 @@ from .sampler import Sampler
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler):
+class DistributedSampler(Sampler[int]):
     """Every `num_replicas`-th index, starting at `rank`, of one order that all processes agree on.
 
     The order is shuffled by `seed + epoch`: call `set_epoch` before each epoch. Shares are made equal by

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def _check_positive(name, value):
+def _check_positive(name: str, value: float) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
@@ -36,7 +36,7 @@ class Sampler(Generic[_T_co]):
         raise NotImplementedError("Subclasses of Sampler should implement __iter__.")
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """0, 1, 2, …"""
 
     def __init__(self, data_source: Any) -> None:
@@ -49,7 +49,7 @@ class SequentialSampler(Sampler):
         return len(self.data_source)
 
 
-class RandomSampler(Sampler):
+class RandomSampler(Sampler[int]):
     """A fresh permutation per pass; with `replacement`, independent draws.
 
     Without a generator each pass seeds its own from one draw of the default generator, so that the order
@@ -97,7 +97,7 @@ class RandomSampler(Sampler):
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(Sampler[int]):
     """The given indices, in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
@@ -112,7 +112,7 @@ class SubsetRandomSampler(Sampler):
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(Sampler[int]):
     """Indices drawn with probability proportional to their weights."""
 
     def __init__(
@@ -143,7 +143,7 @@ class WeightedRandomSampler(Sampler):
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """Lists of `batch_size` indices of another sampler; the last may be shorter, or is dropped."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:

@@ -1,23 +1,30 @@
 """Samples to batches: `default_collate` and `default_convert`."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
+from typing import TYPE_CHECKING, Any
 
 import rushlight as rl
+from rushlight._C import Tensor, dtype
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+if TYPE_CHECKING:
+    _FunctionMap = dict[Any, Callable[..., Any]]  # by a type or a tuple of types
 
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 
 
-def _is_namedtuple(value):
+def _is_namedtuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _numpy_kind(value):
+def _numpy_kind(value: object) -> str | None:
     """Whether value is NumPy's: "array", "scalar" or None. Does not import NumPy."""
     for base in type(value).__mro__:
         if base.__module__ == "numpy":
@@ -28,21 +35,24 @@ def _numpy_kind(value):
     return None
 
 
-def _is_text(dtype):
+def _is_text(dtype: Any) -> bool:
     return dtype.kind in "SUO"
 
 
-shared_empty = None  # in a worker process: makes tensors in memory that the loader will map
+shared_empty: Callable[[Sequence[int], dtype], Tensor | None] | None = (
+    None  # in a worker process: makes tensors in memory that the loader will map
+)
 _SHARED_BYTES = 1 << 18  # from here on a file of its own is worth its system calls
 
 
-def _stacked_in_shared_memory(batch):
+def _stacked_in_shared_memory(batch: Sequence[Tensor]) -> Tensor:
     first = batch[0]
     alike = all(
         isinstance(t, rl.Tensor) and t.shape == first.shape and t.dtype == first.dtype and not t.requires_grad
         for t in batch
     )
     out = None
+    assert shared_empty is not None  # this is a worker process
     if alike and first.device.type == "cpu" and first.nbytes * len(batch) >= _SHARED_BYTES:
         out = shared_empty((len(batch), *first.shape), first.dtype)
     if out is None:
@@ -52,7 +62,7 @@ def _stacked_in_shared_memory(batch):
     return out
 
 
-def collate_tensor_fn(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch: Sequence[Tensor], *, collate_fn_map: _FunctionMap | None = None) -> Tensor:
     if batch[0].layout != rl.strided:
         raise RuntimeError(
             "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
@@ -61,31 +71,34 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     return _stacked_in_shared_memory(batch) if shared_empty is not None else rl.stack(batch, 0)
 
 
-def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: _FunctionMap | None = None) -> Tensor:
     if _is_text(batch[0].dtype):
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
-    return collate([rl.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    joined: Tensor = collate([rl.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    return joined
 
 
-def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: _FunctionMap | None = None) -> Tensor:
     import numpy
 
     return rl.as_tensor(numpy.asarray(batch))  # of the scalars' own dtype
 
 
-def collate_float_fn(batch, *, collate_fn_map=None):
+def collate_float_fn(batch: Sequence[float], *, collate_fn_map: _FunctionMap | None = None) -> Tensor:
     return rl.tensor(batch, dtype=rl.float64)
 
 
-def collate_int_fn(batch, *, collate_fn_map=None):
+def collate_int_fn(batch: Sequence[int], *, collate_fn_map: _FunctionMap | None = None) -> Tensor:
     return rl.tensor(batch)
 
 
-def collate_str_fn(batch, *, collate_fn_map=None):
+def collate_str_fn(
+    batch: Sequence[str | bytes], *, collate_fn_map: _FunctionMap | None = None
+) -> Sequence[str | bytes]:
     return batch
 
 
-default_collate_fn_map = {
+default_collate_fn_map: _FunctionMap = {
     rl.Tensor: collate_tensor_fn,
     float: collate_float_fn,
     int: collate_int_fn,
@@ -94,7 +107,7 @@ default_collate_fn_map = {
 }
 
 
-def _function_for(value, collate_fn_map):
+def _function_for(value: object, collate_fn_map: _FunctionMap | None) -> Callable[..., Any] | None:
     """The function registered for the type of value, else for a base of it, else None."""
     if collate_fn_map is None:
         return None
@@ -111,7 +124,7 @@ def _function_for(value, collate_fn_map):
     return None
 
 
-def collate(batch, *, collate_fn_map=None):
+def collate(batch: Sequence[Any], *, collate_fn_map: _FunctionMap | None = None) -> Any:
     """Join samples of one structure: containers are kept, leaves go to the function for their type.
 
     `collate_fn_map` maps a type, or a tuple of types, to `function(batch, *, collate_fn_map)`.
@@ -135,36 +148,38 @@ def collate(batch, *, collate_fn_map=None):
     raise TypeError(default_collate_err_msg_format.format(type(first)))
 
 
-def _like_mapping(first, joined):
+def _like_mapping(first: Mapping[Any, Any], joined: dict[Any, Any]) -> Any:
     """`joined` in a container of first's type, or in a dict where that type cannot be filled."""
     try:
         if isinstance(first, MutableMapping):
             clone = copy(first)  # keeps attributes, a defaultdict's factory, …
             clone.update(joined)
             return clone
-        return type(first)(joined)
+        make: Callable[[Any], Any] = type(first)
+        return make(joined)
     except TypeError:
         return joined
 
 
-def _like_sequence(first, joined):
+def _like_sequence(first: Sequence[Any], joined: list[Any]) -> Any:
     try:
         if isinstance(first, MutableSequence):
             clone = copy(first)
             for i, value in enumerate(joined):
                 clone[i] = value
             return clone
-        return type(first)(joined)
+        make: Callable[[Any], Any] = type(first)
+        return make(joined)
     except TypeError:
         return joined
 
 
-def default_collate(batch):
+def default_collate(batch: Sequence[Any]) -> Any:
     """Stack samples: tensors, arrays and numbers become tensors, structures keep their shape."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """NumPy arrays anywhere inside `data` become tensors; what else there is stays."""
     if isinstance(data, rl.Tensor):
         return data

@@ -1,15 +1,19 @@
 """Memory that a device could read: there is no such device, so `pin_memory` returns the data as they are, in new containers."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import device
 
 from .collate import _is_namedtuple, _like_mapping, _like_sequence
 
 __all__ = ["pin_memory"]
 
 
-def pin_memory(data, device=None):
+def pin_memory(data: Any, device: device | str | None = None) -> Any:
     """The same structure with every tensor (and every object that has a method `pin_memory`) pinned."""
     if isinstance(data, (rl.Tensor, str, bytes)):
         return data

@@ -8,14 +8,19 @@ name, so nothing is left behind by a process that is killed, and /dev/shm with i
 is not involved.
 """
 
+from __future__ import annotations
+
 import mmap
 import os
 import pickle
 import socket
 import struct
+from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 import rushlight as rl
+from rushlight._C import Tensor, dtype
 
 _HEADER = struct.Struct("=QQ")  # bytes of the pickle on the socket, bytes in the memory file (0: no file)
 _ALIGN = 64
@@ -26,7 +31,7 @@ _MOST_SEGMENTS = 32  # descriptors in one message; the system allows some 250
 _segments: dict[int, int] = {}  # address: descriptor, of tensors from shared_empty() that were not sent yet
 
 
-def shared_empty(shape, dtype):
+def shared_empty(shape: Sequence[int], dtype: dtype) -> Tensor | None:
     """A tensor in a memory file of its own, for the next message; None when there are enough of them."""
     count = 1
     for n in shape:
@@ -43,28 +48,28 @@ def shared_empty(shape, dtype):
     return tensor
 
 
-def forget_segments():
+def forget_segments() -> None:
     """Closes the files of shared_empty(); the tensors keep their mappings."""
     while _segments:
         os.close(_segments.popitem()[1])
 
 
-def _tensor_from_buffer(buffer, dtype, shape):
+def _tensor_from_buffer(buffer: Any, dtype: str, shape: tuple[int, ...]) -> Tensor:
     if not len(memoryview(buffer)):
         return rl.empty(shape, dtype=getattr(rl, dtype))
     return rl.frombuffer(buffer, dtype=getattr(rl, dtype)).reshape(shape)
 
 
-def _grad_tensor(data, requires_grad):
+def _grad_tensor(data: Tensor, requires_grad: bool) -> Tensor:
     return data.requires_grad_(requires_grad)
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.own_files = {}  # id of a buffer: descriptor of the file that it already is
+        self.own_files: dict[int, int] = {}  # id of a buffer: descriptor of the file that it already is
 
-    def reducer_override(self, value):
+    def reducer_override(self, value: Any) -> Any:
         if type(value) is not rl.Tensor or value.device.type != "cpu" or value.layout != rl.strided:
             return NotImplemented
         if value.requires_grad:
@@ -84,7 +89,7 @@ class _Pickler(pickle.Pickler):
         return _tensor_from_buffer, (buffer, dtype, tuple(value.shape))
 
 
-def _dump(value, buffers):
+def _dump(value: object, buffers: list[pickle.PickleBuffer] | None) -> tuple[memoryview, dict[int, int]]:
     """(pickle, {id of a buffer: descriptor})"""
     out = BytesIO()
     pickler = _Pickler(out, 5, buffer_callback=None if buffers is None else buffers.append)
@@ -92,7 +97,7 @@ def _dump(value, buffers):
     return out.getbuffer(), pickler.own_files
 
 
-def _anonymous_file(size):
+def _anonymous_file(size: int) -> int:
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("rushlight-batch", os.MFD_CLOEXEC)
     else:
@@ -108,13 +113,13 @@ def _anonymous_file(size):
     return fd
 
 
-def _aligned(offset):
+def _aligned(offset: int) -> int:
     return -(-offset // _ALIGN) * _ALIGN
 
 
-def send(sock, value):
+def send(sock: socket.socket, value: object) -> None:
     """Send one value. Pickling errors are raised before anything is sent."""
-    buffers = []
+    buffers: list[pickle.PickleBuffer] = []
     pickled, own_files = _dump(value, buffers)
     raw = [buffer.raw() for buffer in buffers]
     if len(pickled) + sum(map(len, raw)) < _IN_BAND:
@@ -125,7 +130,9 @@ def send(sock, value):
     # One file holds the pickle, then the buffers that are not files already; the socket carries the number of the file
     # where each is, and where it begins and ends.
     parts = [(pickled, None), *zip(raw, map(own_files.get, map(id, buffers)), strict=True)]
-    files, places, end = {}, [], 0
+    files: dict[int, int] = {}
+    places: list[tuple[int, int, int]] = []  # (file, start, end)
+    end = 0
     for part, own in parts:
         if own is not None:
             places.append((files.setdefault(own, len(files) + 1), 0, len(part)))
@@ -146,7 +153,7 @@ def send(sock, value):
         os.close(fd)
 
 
-def _receive_exactly(sock, size, fds):
+def _receive_exactly(sock: socket.socket, size: int, fds: list[int] | None) -> bytes:
     parts = []
     while size:
         if fds is None:
@@ -161,9 +168,9 @@ def _receive_exactly(sock, size, fds):
     return b"".join(parts)
 
 
-def receive(sock):
+def receive(sock: socket.socket) -> Any:
     """Receive one value; EOFError if the other side is gone."""
-    fds = []
+    fds: list[int] = []
     try:
         size, shared_size = _HEADER.unpack(_receive_exactly(sock, _HEADER.size, fds))
         body = _receive_exactly(sock, size, None)

@@ -1,11 +1,23 @@
 """What runs inside a worker, process or thread."""
 
+from __future__ import annotations
+
 import os
 import threading
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 import rushlight as rl
 
 from . import fetch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+
+    from rushlight.utils.data._utils.crew import WorkerConfig
+    from rushlight.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
+
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
@@ -17,33 +29,40 @@ PARENT_CHECK_SECONDS = 5.0
 class WorkerInfo:
     """id, num_workers, seed and dataset of a worker; `get_worker_info()` returns it inside one."""
 
-    def __init__(self, **fields):
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    _fields: tuple[str, ...]
+
+    def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
         self.__dict__["_fields"] = tuple(fields)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: object) -> None:
         raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self._fields)})"
 
 
-def get_worker_info():
+def get_worker_info() -> WorkerInfo | None:
     """The WorkerInfo of the DataLoader worker this is called in; None in the main process."""
-    return getattr(_local, "info", _worker_info)
+    info: WorkerInfo | None = getattr(_local, "info", _worker_info)
+    return info
 
 
 class Failure:
     """An exception as text, so that it can cross to the loader whatever it holds."""
 
-    def __init__(self, error, where):
+    def __init__(self, error: BaseException, where: str) -> None:
         import traceback
 
         self.kind = type(error)
         self.where = where
         self.text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         import pickle
 
         state = dict(self.__dict__)
@@ -53,7 +72,7 @@ class Failure:
             state["kind_name"], state["kind"] = self.kind.__name__, RuntimeError
         return state
 
-    def reraise(self):
+    def reraise(self) -> NoReturn:
         """Raise the same type with the worker's traceback as its message."""
         name = getattr(self, "kind_name", self.kind.__name__)
         message = f"Caught {name} {self.where}.\nOriginal {self.text}"
@@ -68,31 +87,41 @@ class Failure:
 
 
 class _Verbatim(str):
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
 
 class StreamEnded:
     """A worker's share of an IterableDataset is used up."""
 
-    def __init__(self, worker_id):
+    def __init__(self, worker_id: int) -> None:
         self.worker_id = worker_id
 
 
-def run_tasks(receive, send, worker_id, num_workers, seed, loader, info_setter, where):
+def run_tasks(
+    receive: Callable[[], Any],
+    send: Callable[[Any], object],
+    worker_id: int,
+    num_workers: int,
+    seed: int,
+    loader: WorkerConfig,
+    info_setter: Callable[[WorkerInfo], object],
+    where: str,
+) -> None:
     """Serve tasks until told to stop.
 
     Tasks: ("fetch", number, index), ("resume", seed) before a new epoch of a persistent worker, None to end.
     Answers: (number, batch | Failure | StreamEnded), and ("resumed", worker_id).
     """
 
-    def start(seed):
+    def start(seed: int) -> _IterableDatasetFetcher | _MapDatasetFetcher:
         info_setter(WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=loader.dataset))
         return fetch.create_fetcher(
             loader.iterable, loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last
         )
 
-    fetcher, broken, ended = None, None, False
+    fetcher: _IterableDatasetFetcher | _MapDatasetFetcher
+    broken, ended = None, False
     try:
         info_setter(WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=loader.dataset))
         if loader.worker_init_fn is not None:
@@ -116,6 +145,7 @@ def run_tasks(receive, send, worker_id, num_workers, seed, loader, info_setter, 
         _, number, index = task
         if ended:
             continue
+        answer: Any
         if broken is not None:
             answer = broken
         else:
@@ -137,15 +167,16 @@ def run_tasks(receive, send, worker_id, num_workers, seed, loader, info_setter, 
         del answer, task, index  # free the batch before waiting for the next task
 
 
-def _generate_state(base_seed, worker_id):
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
     """The seed of NumPy's generator in a worker: 4 words."""
     import numpy
 
     words = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    return numpy.random.SeedSequence(words).generate_state(4).tolist()
+    state: list[int] = numpy.random.SeedSequence(words).generate_state(4).tolist()
+    return state
 
 
-def _seed_everything(base_seed, worker_id):
+def _seed_everything(base_seed: int, worker_id: int) -> None:
     import random
 
     seed = base_seed + worker_id
@@ -158,7 +189,14 @@ def _seed_everything(base_seed, worker_id):
     numpy.random.seed(_generate_state(base_seed, worker_id))
 
 
-def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
+def process_main(
+    sock: socket.socket,
+    to_close: Iterable[socket.socket],
+    worker_id: int,
+    num_workers: int,
+    base_seed: int,
+    loader: WorkerConfig,
+) -> None:
     """Entry point of a worker process."""
     import select
     import signal
@@ -173,11 +211,11 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
     _seed_everything(base_seed, worker_id)
     parent = os.getppid()
 
-    def set_info(info):
+    def set_info(info: WorkerInfo) -> None:
         global _worker_info
         _worker_info = info
 
-    def receive():
+    def receive() -> Any:
         while not select.select([sock], [], [], PARENT_CHECK_SECONDS)[0]:
             if os.getppid() != parent:
                 return None
@@ -186,7 +224,7 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
         except EOFError:
             return None
 
-    def send(answer):
+    def send(answer: Any) -> None:
         try:
             transport.send(sock, answer)
         finally:
@@ -205,10 +243,17 @@ def process_main(sock, to_close, worker_id, num_workers, base_seed, loader):
     sock.close()
 
 
-def thread_main(receive, send, worker_id, num_workers, base_seed, loader):
+def thread_main(
+    receive: Callable[[], Any],
+    send: Callable[[Any], object],
+    worker_id: int,
+    num_workers: int,
+    base_seed: int,
+    loader: WorkerConfig,
+) -> None:
     """Entry point of a worker thread."""
 
-    def set_info(info):
+    def set_info(info: WorkerInfo) -> None:
         _local.info = info
 
     run_tasks(

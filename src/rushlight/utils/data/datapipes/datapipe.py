@@ -1,7 +1,10 @@
 """The base classes of data pipes, and how further ones become methods of them."""
 
+from __future__ import annotations
+
 import functools
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from rushlight.utils.data.dataset import Dataset, IterableDataset
 
@@ -11,20 +14,22 @@ _T_co = TypeVar("_T_co", covariant=True)
 class _Chained:
     """What both kinds share: registered pipes are methods."""
 
-    functions: dict = {}
+    functions: dict[str, Callable[..., Any]] = {}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         make = type(self).functions.get(name)
         if make is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         return functools.partial(make, self)
 
     @classmethod
-    def register_function(cls, function_name, function):
+    def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
         cls.functions[function_name] = function
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name, cls_to_register, enable_df_api_tracing=False):
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register: type[Any], enable_df_api_tracing: bool = False
+    ) -> None:
         """Makes a class of pipes a method of all: `pipe.function_name(...)` is `cls_to_register(pipe, ...)`."""
         if function_name in cls.functions:
             raise Exception(  # noqa: TRY002  (PyTorch's class)
@@ -32,10 +37,10 @@ class _Chained:
             )
         cls.functions[function_name] = cls_to_register
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.functions})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__qualname__
 
     __str__ = __repr__
@@ -44,29 +49,30 @@ class _Chained:
 class IterDataPipe(_Chained, IterableDataset[_T_co]):
     """A stream of samples: subclasses define `__iter__`. Made of another pipe, it reads that one."""
 
-    functions: dict = {}
-    getstate_hook = reduce_ex_hook = None
+    functions: dict[str, Callable[..., Any]] = {}
+    getstate_hook: Callable[[Any], Any] | None = None
+    reduce_ex_hook: Callable[[Any], Any] | None = None
 
     @classmethod
-    def set_getstate_hook(cls, hook_fn):
+    def set_getstate_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
         if cls.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
         IterDataPipe.getstate_hook = hook_fn
 
     @classmethod
-    def set_reduce_ex_hook(cls, hook_fn):
+    def set_reduce_ex_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
         if cls.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")
         IterDataPipe.reduce_ex_hook = hook_fn
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         hook = IterDataPipe.getstate_hook
         return self.__dict__ if hook is None else hook(self.__dict__)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
 
-    def reset(self):
+    def reset(self) -> None:
         """Called by pipes that keep a state when they are read anew."""
 
 
@@ -77,19 +83,22 @@ class DFIterDataPipe(IterDataPipe[_T_co]):
 class MapDataPipe(_Chained, Dataset[_T_co]):
     """A map from keys to samples: subclasses define `__getitem__` and usually `__len__`."""
 
-    functions: dict = {}
+    functions: dict[str, Callable[..., Any]] = {}
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+
+_C = TypeVar("_C", bound=type[Any])
 
 
 class functional_datapipe:
     """A class decorator: the pipes become a method, `pipe.name(...)`, of every pipe of their kind."""
 
-    def __init__(self, name, enable_df_api_tracing=False):
+    def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:
         self.name = name
 
-    def __call__(self, cls):
+    def __call__(self, cls: _C) -> _C:
         for base in (IterDataPipe, MapDataPipe):
             if isinstance(cls, type) and issubclass(cls, base):
                 base.register_datapipe_as_function(self.name, cls)
@@ -97,7 +106,7 @@ class functional_datapipe:
         raise TypeError("`functional_datapipe` can only decorate IterDataPipe or MapDataPipe")
 
 
-def _length(pipe):
+def _length(pipe: Any) -> int:
     """The number of a pipe's samples; TypeError if it is not known."""
     try:
         return len(pipe)
