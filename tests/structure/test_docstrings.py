@@ -119,6 +119,15 @@ def parameters_of(value):
     return {p for p in found if not p.startswith("_")} - UNSAID
 
 
+def passes_on(value):
+    """Whether a callable takes any keyword arguments, so that Args lists those of what it passes them to."""
+    try:
+        kinds = {p.kind for p in inspect.signature(value).parameters.values()}
+    except (TypeError, ValueError):
+        return False
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
 def faults(value):
     """What is wrong with the form of a documentation."""
     found, parameters = docstring.of(value), parameters_of(value)
@@ -131,7 +140,7 @@ def faults(value):
     missing = sorted(p for p in parameters if not re.search(rf"\b{p}\b", found.text))
     if missing:
         yield f"nothing is said of {', '.join(missing)}"
-    unknown = sorted(listed - parameters - UNSAID - {"input"})
+    unknown = [] if passes_on(value) else sorted(listed - parameters - UNSAID - {"input"})
     if unknown:
         yield f"Args lists what is no parameter: {', '.join(unknown)}"
     if "Args" in found.sections and not listed:

@@ -18,7 +18,7 @@ import inspect
 import re
 from typing import NamedTuple
 
-SECTIONS = ("Args", "Shape", "Returns", "Gradient", "Raises", "Example")
+SECTIONS = ("Args", "Shape", "Attributes", "Returns", "Gradient", "Raises", "Example")
 OPS = ("Op", "OpMethod")  # their documentation begins with signatures
 
 

@@ -34,6 +34,7 @@ TITLES = {
     "Args": "Arguments",
     "Returns": "Returns",
     "Shape": "Shapes",
+    "Attributes": "Attributes",
     "Gradient": "Gradient",
     "Raises": "Raises",
     "Example": "Example",
@@ -232,8 +233,8 @@ class Writer:
         if section == "Example":
             return code.block(text, "example")
         rows = []
-        if section == "Args":
-            rows = [(e.name, e.type, e.text) for e in doc.entries()]
+        if section in ("Args", "Attributes"):
+            rows = [(e.name, e.type, e.text) for e in doc.entries(section)]
         elif section == "Raises" and re.match(r"\w+: ", text):
             items = re.split(r"^(\w+): ", text, flags=re.M)[1:]
             rows = [(name, "", " ".join(body.split())) for name, body in zip(items[::2], items[1::2])]
