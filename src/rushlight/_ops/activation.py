@@ -41,7 +41,19 @@ def rrelu(
     training: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
+    """Scales negative elements by random factors: y = x if x > 0, else a x, a drawn from U(lower, upper).
+
+    Args:
+        input (Tensor): any shape.
+        lower (float): the least factor. Default: 1/8
+        upper (float): the greatest factor. Default: 1/3
+        training (bool): False takes their mean for a. Default: False
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> torch.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
     return _rrelu(input, lower, upper, training, generator)
 
 
@@ -53,7 +65,19 @@ def rrelu_(
     training: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
-    """rrelu in place."""
+    """Scales negative elements by random factors, in place; see `rrelu`.
+
+    Args:
+        input (Tensor): any shape.
+        lower (float): the least factor. Default: 1/8
+        upper (float): the greatest factor. Default: 1/3
+        training (bool): False takes their mean for a. Default: False
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> torch.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
     return _rrelu_in_place(input, lower, upper, training, generator)
 
 
@@ -65,7 +89,19 @@ def rrelu_functional(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """x where x > 0, else x times a slope drawn from lower to upper (their mean when not training)."""
+    """Scales negative elements by random factors: y = x if x > 0, else a x, a drawn from U(lower, upper).
+
+    Args:
+        input (Tensor): any shape.
+        lower (float): the least factor. Default: 1/8
+        upper (float): the greatest factor. Default: 1/3
+        training (bool): False takes their mean for a. Default: False
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
     return (_rrelu_in_place if inplace else _rrelu)(input, lower, upper, training)
 
 
@@ -73,5 +109,16 @@ def rrelu_functional(
 def rrelu_functional_(
     input: Tensor, lower: complex = 1.0 / 8, upper: complex = 1.0 / 3, training: bool = False
 ) -> Tensor:
-    """rrelu in place."""
+    """Scales negative elements by random factors, in place; see `rrelu`.
+
+    Args:
+        input (Tensor): any shape.
+        lower (float): the least factor. Default: 1/8
+        upper (float): the greatest factor. Default: 1/3
+        training (bool): False takes their mean for a. Default: False
+
+    Example:
+        >>> F.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
     return _rrelu_in_place(input, lower, upper, training)

@@ -119,7 +119,19 @@ def cdist(
 
 @op(name="nn.functional.pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances between all pairs of rows."""
+    """Computes the p-norm distances between all pairs of rows: ||x_i - x_j||_p for i < j.
+
+    Args:
+        input (Tensor): (N, D).
+        p (float): exponent of the norm, not negative. Default: 2.0
+
+    Returns:
+        A tensor (N (N - 1) / 2,): the pairs (0, 1), (0, 2), ..., (1, 2), ...
+
+    Example:
+        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
     if input.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
     if not input.is_floating_point():

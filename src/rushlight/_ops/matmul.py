@@ -157,7 +157,18 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 @op(alias=("nn.functional.bilinear",))
 @takes("input1", "input2", "weight")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """y_k = x1^T W_k x2 + b_k for each row."""
+    """Applies a bilinear form per output: y_k = x1^T A_k x2 + b_k; see `nn.Bilinear`.
+
+    Args:
+        input1 (Tensor): x1, (*, D1).
+        input2 (Tensor): x2, (*, D2).
+        weight (Tensor): A, (K, D1, D2).
+        bias (Tensor): b, (K,). Default: None
+
+    Example:
+        >>> torch.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))
+        tensor([[6., 6., 6., 6.]])
+    """
     if input1.dim() != input2.dim():
         raise RuntimeError(
             f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
@@ -209,8 +220,24 @@ def _grouped_mm(
     bias: Tensor | None = None,
     out_dtype: dtype | None = None,
 ) -> Tensor:
-    """Products of several pairs of matrices. A 3-d operand has one matrix a group; of a 2-d one a group has the rows (or
-    columns) up to its entry of `offs`, from that of the group before. If both are 2-d, the groups divide the sum.
+    """Multiplies groups of matrices: y_g = a_g b_g, groups being the batch of 3-d operands or parts of 2-d ones.
+
+    A 2-d operand is cut at offs: input by rows, mat2 by columns; two 2-d operands along the inner dimension. The
+    matrix products of experts that get unequal numbers of tokens.
+
+    Args:
+        input (Tensor): (G, M, K) or (M, K).
+        mat2 (Tensor): (G, K, N) or (K, N).
+        offs (Tensor): int32 (G,), where each group ends; with a 2-d operand, and only then. Default: None
+        bias (Tensor): not supported. Default: None
+        out_dtype (dtype): that of the operands, no other. Default: None
+
+    Returns:
+        (M, N) for one 2-d operand, else (G, M, N).
+
+    Example:
+        >>> F.grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), offs=torch.tensor([1, 3]).int()).shape
+        torch.Size([3, 1])
     """
     _check_grouped(input, mat2, offs, bias, out_dtype)
     if offs is None:

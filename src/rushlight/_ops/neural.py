@@ -12,7 +12,16 @@ from rushlight._ops.shape import broadcast_tensors
 
 @op
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Reorders the channels of (N, C, ...) so that each group gets some of every old one."""
+    """Interleaves groups of channels: channel g C/groups + i moves to i groups + g; see `nn.ChannelShuffle`.
+
+    Args:
+        input (Tensor): (N, C, *).
+        groups (int): number of groups, which divides C.
+
+    Example:
+        >>> torch.channel_shuffle(torch.arange(6.0).view(1, 6, 1), 2).flatten()
+        tensor([0., 3., 1., 4., 2., 5.])
+    """
     if input.dim() < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got sizes {list(input.shape)}")
     if groups <= 0:
@@ -29,13 +38,33 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
 @op
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The same as channel_shuffle."""
+    """Interleaves groups of channels: another name of `channel_shuffle`.
+
+    Args:
+        input (Tensor): (N, C, *).
+        groups (int): number of groups, which divides C.
+
+    Example:
+        >>> torch.native_channel_shuffle(torch.arange(4.0).view(1, 4, 1), 2).flatten()
+        tensor([0., 2., 1., 3.])
+    """
     return channel_shuffle(input, groups)
 
 
 @op
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension; lengths count as at least eps."""
+    """Computes the cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim.
+
+    Args:
+        x1 (Tensor): any shape.
+        x2 (Tensor): one that broadcasts with it.
+        dim (int): the dimension that holds the vectors. Default: 1
+        eps (float): the least length a vector is divided by. Default: 1e-8
+
+    Example:
+        >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+        tensor([0.7071])
+    """
     dtype = x1.dtype if x1.dtype is x2.dtype else _C.ops["result_type"](x1, x2)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dtype}")
@@ -48,7 +77,20 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @op(name="nn.functional.one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """Class numbers as vectors with a single 1."""
+    """Turns class indices into vectors with a single 1: y[..., c] = 1 where c = input[...], else 0.
+
+    Args:
+        input (Tensor): int64, not negative, any shape (*).
+        num_classes (int): length of the vectors; -1 for the greatest index plus 1. Default: -1
+
+    Returns:
+        An int64 tensor (*, num_classes).
+
+    Example:
+        >>> F.one_hot(torch.tensor([0, 2]), num_classes=3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
+    """
     if input.dtype is not _C.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if input.numel() == 0:

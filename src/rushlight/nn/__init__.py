@@ -11,8 +11,21 @@ __all__ = [
 
 
 def factory_kwargs(kwargs):
-    """The keyword arguments device, dtype and memory_format, from these or from `factory_kwargs` among
-    them."""
+    """Collects the arguments that make a tensor, device, dtype and memory_format, out of keyword arguments.
+
+    Args:
+        kwargs (dict): these arguments, or a dictionary of them under 'factory_kwargs'; None for none.
+
+    Returns:
+        A dictionary of those given.
+
+    Raises:
+        TypeError: there is another argument, or one is given twice.
+
+    Example:
+        >>> nn.factory_kwargs({"factory_kwargs": {"dtype": torch.float64}})
+        {'dtype': torch.float64}
+    """
     if kwargs is None:
         return {}
     simple = {"device", "dtype", "memory_format"}

@@ -39,11 +39,23 @@ class _Kind(_TensorType):
 
 
 class Parameter(Tensor, metaclass=_Kind):
-    """A tensor to be trained: assigned to a Module's attribute, it is found by `parameters()`.
+    """Marks a tensor as one to be trained: assigned to an attribute of a Module, it is found by `parameters()`.
+
+    A plain tensor attribute is neither trained nor moved by `to()` nor saved; for state that is not trained use
+    `register_buffer` or `nn.Buffer`. The result of an operation is no parameter: compute it in forward.
 
     Args:
-        data: the values; shared, not copied.
-        requires_grad: whether it gets a gradient.
+        data (Tensor): the values; the memory is shared, not copied. Default: None, an empty tensor
+        requires_grad (bool): whether it gets a gradient. Default: True
+
+    Example:
+        >>> class Scale(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.factor = nn.Parameter(torch.ones(2))
+        >>> list(Scale().parameters())
+        [Parameter containing:
+        tensor([1., 1.], requires_grad=True)]
     """
 
     _mark = "_is_param"
@@ -89,11 +101,17 @@ class Parameter(Tensor, metaclass=_Kind):
 
 
 class Buffer(Tensor, metaclass=_Kind):
-    """A tensor that belongs to a Module's state but is not trained, as `register_buffer` makes them.
+    """Marks a tensor as state that is not trained: assigned to an attribute of a Module, it becomes a buffer.
 
     Args:
-        data: the values; shared, not copied.
-        persistent: whether it is part of the state_dict.
+        data (Tensor): the values; the memory is shared, not copied. Default: None, an empty tensor
+        persistent (bool): whether the state_dict holds it. Default: True
+
+    Example:
+        >>> module = nn.Module()
+        >>> module.mean = nn.Buffer(torch.zeros(2))
+        >>> module.state_dict()
+        OrderedDict([('mean', tensor([0., 0.]))])
     """
 
     _mark = "_is_buffer"
@@ -112,7 +130,10 @@ class Buffer(Tensor, metaclass=_Kind):
 
 
 class UninitializedTensorMixin:
-    """A parameter or buffer whose shape is not known yet; `materialize` gives it one, in place."""
+    """Stands for a parameter or buffer whose shape is not known yet; `materialize` gives it one, in place.
+
+    Reading its values or shape raises; it can be moved and cast.
+    """
 
     _allowed = frozenset({
         "materialize", "to", "half", "float", "double", "char", "short", "int", "long", "cuda", "cpu", "type",
@@ -129,7 +150,13 @@ class UninitializedTensorMixin:
     def materialize(
         self, shape: Any, device: device | str | int | None = None, dtype: dtype | None = None
     ) -> None:
-        """Turns this object into a plain one of the given shape, with memory not yet filled."""
+        """Turns this object into a plain parameter or buffer of a shape, with memory not yet filled.
+
+        Args:
+            shape (tuple of int): the shape.
+            device (device): where. Default: None, where it was made for
+            dtype (dtype): its type. Default: None, the one it was made with
+        """
         device = self.data.device if device is None else device
         dtype = self.data.dtype if dtype is None else dtype
         self.data = rl.empty(shape, device=device, dtype=dtype)
@@ -180,12 +207,32 @@ def _uninitialized(what: str) -> ValueError:
 
 
 def is_lazy(param: object) -> bool:
-    """Whether a parameter or buffer has no shape yet."""
+    """Returns whether a parameter or buffer has no shape yet.
+
+    Args:
+        param (any): any object.
+
+    Example:
+        >>> nn.parameter.is_lazy(nn.LazyLinear(2).weight)
+        True
+    """
     return isinstance(param, UninitializedTensorMixin)
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A Parameter that waits for its shape."""
+    """Stands for a parameter whose shape is not known yet, in lazy modules such as `nn.LazyLinear`.
+
+    Args:
+        requires_grad (bool): whether it will get a gradient. Default: True
+        device (device): where it will be. Default: the default device
+        dtype (dtype): its type. Default: torch.get_default_dtype()
+
+    Example:
+        >>> weight = nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> type(weight).__name__, weight.shape
+        ('Parameter', torch.Size([2, 3]))
+    """
 
     cls_to_become = Parameter
 
@@ -203,7 +250,20 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer that waits for its shape."""
+    """Stands for a buffer whose shape is not known yet, in lazy modules such as `nn.LazyBatchNorm2d`.
+
+    Args:
+        requires_grad (bool): whether it will get a gradient. Default: False
+        device (device): where it will be. Default: the default device
+        dtype (dtype): its type. Default: torch.get_default_dtype()
+        persistent (bool): whether the state_dict holds it. Default: True
+
+    Example:
+        >>> mean = nn.UninitializedBuffer()
+        >>> mean.materialize((2,))
+        >>> type(mean).__name__, mean.shape
+        ('Tensor', torch.Size([2]))
+    """
 
     cls_to_become = Tensor
 

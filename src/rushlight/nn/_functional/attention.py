@@ -128,7 +128,46 @@ def multi_head_attention_forward(
     use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
     static_v: Tensor | None = None, average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Multi-head attention of query (L, N, E) over key and value (S, N, E): (result, weights or None)."""
+    """Attends with several heads from query over key and value; `nn.MultiheadAttention` calls it with its parameters.
+
+    Args:
+        query (Tensor): (L, N, E) or (L, E).
+        key (Tensor): (S, N, kdim) or (S, kdim).
+        value (Tensor): (S, N, vdim) or (S, vdim).
+        embed_dim_to_check (int): E, which the query must have.
+        num_heads (int): number of heads, which divides E.
+        in_proj_weight (Tensor): (3 E, E), or None with use_separate_proj_weight.
+        in_proj_bias (Tensor): (3 E,), or None.
+        bias_k (Tensor): (1, 1, E), a key appended to each sequence, or None.
+        bias_v (Tensor): its value, or None.
+        add_zero_attn (bool): appends a key and value of zeros.
+        dropout_p (float): probability of dropping an attention weight in training.
+        out_proj_weight (Tensor): (E, E).
+        out_proj_bias (Tensor): (E,), or None.
+        training (bool): whether weights are dropped. Default: True
+        key_padding_mask (Tensor): (N, S), True (or -inf, added) at keys to leave out. Default: None
+        need_weights (bool): whether to return the attention weights. Default: True
+        attn_mask (Tensor): (L, S) or (N num_heads, L, S), True (or -inf, added) where not to look. Default: None
+        use_separate_proj_weight (bool): takes the three weights below. Default: False
+        q_proj_weight (Tensor): (E, E). Default: None
+        k_proj_weight (Tensor): (E, kdim). Default: None
+        v_proj_weight (Tensor): (E, vdim). Default: None
+        static_k (Tensor): projected keys (N num_heads, S, E / num_heads) in place of key's. Default: None
+        static_v (Tensor): likewise for values. Default: None
+        average_attn_weights (bool): averages the weights over heads. Default: True
+        is_causal (bool): says that attn_mask is the causal mask, which must be given. Default: False
+
+    Returns:
+        (output (L, N, E), weights (N, L, S) or None)
+
+    Example:
+        >>> x, w = torch.randn(5, 2, 8), torch.randn(24, 8)
+        >>> y, _ = F.multi_head_attention_forward(
+        ...     x, x, x, 8, 2, w, None, None, None, False, 0.0, torch.eye(8), None, need_weights=False
+        ... )
+        >>> y.shape
+        torch.Size([5, 2, 8])
+    """
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         # Tensors that were one object stay one, so that their projections are one product.

@@ -14,7 +14,20 @@ def _check(p):
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Sets elements to 0 with probability p and scales the others by 1 / (1 - p)."""
+    """Sets each element to 0 with probability p and scales the others by 1 / (1 - p); see `nn.Dropout`.
+
+    A call in a forward of your own needs training=self.training, or it drops in evaluation too.
+
+    Args:
+        input (Tensor): any shape.
+        p (float): probability of an element to become 0. Default: 0.5
+        training (bool): False returns the input. Default: True
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.dropout(torch.ones(4), 0.5, training=False)
+        tensor([1., 1., 1., 1.])
+    """
     _check(p)
     return rl.dropout_(input, p, training) if inplace else rl.dropout(input, p, training)
 
@@ -32,7 +45,18 @@ def _drop_channels_of_one(input, p, training, inplace):
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout for selu: sets elements to its floor, and keeps mean 0 and variance 1."""
+    """Drops elements for networks of SELU, keeping mean 0 and variance 1; see `nn.AlphaDropout`.
+
+    Args:
+        input (Tensor): any shape.
+        p (float): probability of an element to be dropped. Default: 0.5
+        training (bool): False returns the input. Default: False
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.alpha_dropout(torch.zeros(3), 0.5, training=True)
+        tensor([-0.7792, -0.7792,  0.7792])
+    """
     _check(p)
     return rl.alpha_dropout_(input, p, training) if inplace else rl.alpha_dropout(input, p, training)
 
@@ -40,7 +64,19 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """alpha_dropout of whole channels."""
+    """Drops whole channels for networks of SELU; see `nn.FeatureAlphaDropout`.
+
+    Args:
+        input (Tensor): (N, C, *).
+        p (float): probability of a channel to be dropped. Default: 0.5
+        training (bool): False returns the input. Default: False
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.feature_alpha_dropout(torch.zeros(1, 2, 2), 0.5, training=True)
+        tensor([[[-0.7792, -0.7792],
+                 [-0.7792, -0.7792]]])
+    """
     _check(p)
     if inplace:
         return rl.feature_alpha_dropout_(input, p, training)
@@ -48,7 +84,20 @@ def feature_alpha_dropout(
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drops whole channels of (N, C, L) or (C, L)."""
+    """Sets whole channels to 0 with probability p and scales the others by 1 / (1 - p); see `nn.Dropout1d`.
+
+    Args:
+        input (Tensor): (N, C, L) or (C, L).
+        p (float): probability of a channel to become 0. Default: 0.5
+        training (bool): False returns the input. Default: True
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.dropout1d(torch.ones(3, 2))
+        tensor([[0., 0.],
+                [0., 0.],
+                [2., 2.]])
+    """
     _check(p)
     ndim = input.dim()
     if ndim not in (2, 3):
@@ -60,7 +109,20 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drops whole channels of (N, C, H, W)."""
+    """Sets whole channels to 0 with probability p and scales the others by 1 / (1 - p); see `nn.Dropout2d`.
+
+    Args:
+        input (Tensor): (N, C, H, W); three dimensions are taken for (N, C, L), with a warning.
+        p (float): probability of a channel to become 0. Default: 0.5
+        training (bool): False returns the input. Default: True
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.dropout2d(torch.ones(1, 3, 1, 2)).flatten(2)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.]]])
+    """
     _check(p)
     ndim = input.dim()
     if ndim not in (3, 4):
@@ -79,7 +141,20 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Drops whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Sets whole channels to 0 with probability p and scales the others by 1 / (1 - p); see `nn.Dropout3d`.
+
+    Args:
+        input (Tensor): (N, C, D, H, W) or (C, D, H, W).
+        p (float): probability of a channel to become 0. Default: 0.5
+        training (bool): False returns the input. Default: True
+        inplace (bool): writes the result over the input. Default: False
+
+    Example:
+        >>> F.dropout3d(torch.ones(3, 1, 1, 2)).flatten(1)
+        tensor([[0., 0.],
+                [0., 0.],
+                [2., 2.]])
+    """
     _check(p)
     ndim = input.dim()
     if ndim not in (4, 5):

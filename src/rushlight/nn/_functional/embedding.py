@@ -32,13 +32,24 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of `weight` at the indices `input`.
+    """Looks up rows of a table: y = weight[input]; see `nn.Embedding`.
 
     Args:
-        padding_idx: a row that gets no gradient.
-        max_norm: rows in use that are longer are scaled down, in place.
-        scale_grad_by_freq: divides a row's gradient by how often it occurs.
-        sparse: makes the gradient of `weight` a sparse tensor.
+        input (Tensor): integers in [0, V), any shape (*).
+        weight (Tensor): the table, (V, D).
+        padding_idx (int): a row that gets no gradient. Default: None
+        max_norm (float): rows looked up whose norm is greater are scaled down to it, in place. Default: None
+        norm_type (float): p of that p-norm. Default: 2.0
+        scale_grad_by_freq (bool): divides a row's gradient by how often it occurs in input. Default: False
+        sparse (bool): makes the gradient of weight a sparse tensor. Default: False
+
+    Returns:
+        A tensor (*, D).
+
+    Example:
+        >>> F.embedding(torch.tensor([2, 0]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        tensor([[5., 6.],
+                [1., 2.]])
     """
     if padding_idx is not None:
         rows = weight.size(0)
@@ -141,13 +152,27 @@ def embedding_bag(
     sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Sums, means or maxima of rows of `weight` over bags of indices.
+    """Reduces bags of rows of a table: y_b = mean, sum or max of weight[i] over the indices i of bag b.
 
     Args:
-        input: (B, N) for B bags of N indices, or (N) with `offsets`, where each bag starts.
-        per_sample_weights: factors of the rows, for mode 'sum'.
-        include_last_offset: offsets has one more entry, the end of the last bag.
-        padding_idx: a row that bags leave out.
+        input (Tensor): integers (B, N) for B bags of N, or (N,) with offsets.
+        weight (Tensor): the table, (V, D).
+        offsets (Tensor): (B,), where each bag starts in a 1-d input; begins with 0. Default: None
+        max_norm (float): rows looked up whose norm is greater are scaled down to it, in place. Default: None
+        norm_type (float): p of that p-norm. Default: 2
+        scale_grad_by_freq (bool): divides a row's gradient by how often it occurs; not for 'max'. Default: False
+        mode (str): 'sum', 'mean' or 'max'. Default: 'mean'
+        sparse (bool): makes the gradient of weight a sparse tensor; not for 'max'. Default: False
+        per_sample_weights (Tensor): factors of the rows, like input, for mode 'sum'. Default: None
+        include_last_offset (bool): offsets has one more entry, the end of the last bag. Default: False
+        padding_idx (int): a row that bags leave out. Default: None
+
+    Returns:
+        A tensor (B, D); empty bags are zeros.
+
+    Example:
+        >>> F.embedding_bag(torch.tensor([[0, 2]]), torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        tensor([[3., 4.]])
     """
     if weight.dtype == rl.long and input.is_floating_point():
         warnings.warn(

@@ -89,13 +89,26 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Values of input (N, C, H, W) or (N, C, D, H, W) at grid (N, ..., 2 or 3), whose coordinates are in
-    [-1, 1], x first.
+    """Reads images or volumes at the points of a grid: y[n, c, p] = input[n, c] interpolated at grid[n, p].
 
     Args:
-        mode: 'bilinear', 'nearest' or 'bicubic' (images only).
-        padding_mode: outside values: 'zeros', 'border' or 'reflection'.
-        align_corners: whether -1 and 1 are the centres of the corner pixels or their outer edges.
+        input (Tensor): (N, C, H, W) or (N, C, D, H, W).
+        grid (Tensor): (N, H_out, W_out, 2) or (N, D_out, H_out, W_out, 3), coordinates in [-1, 1], x first.
+        mode (str): 'bilinear' (trilinear for volumes), 'nearest' or, for images, 'bicubic'. Default: 'bilinear'
+        padding_mode (str): what is outside: 'zeros', 'border' or 'reflection'. Default: 'zeros'
+        align_corners (bool): whether -1 and 1 are the centres of the corner pixels rather than their outer
+            edges. Default: None, which is False with a warning
+
+    Returns:
+        A tensor (N, C, H_out, W_out) or (N, C, D_out, H_out, W_out).
+
+    Gradient:
+        Goes to input and, except for 'nearest', to grid, which gets zeros there.
+
+    Example:
+        >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> F.grid_sample(x, torch.zeros(1, 1, 1, 2), align_corners=False)
+        tensor([[[[2.5000]]]])
     """
     places = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
     known = None not in places and (mode != "bicubic" or input.dim() == 4)

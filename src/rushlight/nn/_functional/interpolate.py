@@ -234,15 +234,22 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resizes (N, C, ...) over its last dimensions.
+    """Resizes sequences, images or volumes to a size or by a factor; see `nn.Upsample`.
 
     Args:
-        size, scale_factor: the size of the result, or what the input's is multiplied by.
-        mode: 'nearest', 'nearest-exact', 'linear' (3-d), 'bilinear', 'bicubic', 'lanczos' (4-d),
-        'trilinear' (5-d), 'area'.
-        align_corners: whether the centres of the corner pixels, or their outer edges, coincide.
-        recompute_scale_factor: takes the factor from the resulting size instead of as given.
-        antialias: filters when a image gets smaller ('bilinear' and 'bicubic').
+        input (Tensor): (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+        size (int or tuple): size of the output; either this or scale_factor. Default: None
+        scale_factor (float or tuple): what sizes are multiplied by, rounded down. Default: None
+        mode (str): 'nearest', 'nearest-exact', 'area', 'linear' (3-d input), 'bilinear', 'bicubic', 'lanczos'
+            (4-d, the last with antialias only) or 'trilinear' (5-d). Default: 'nearest'
+        align_corners (bool): whether the centres of the corner pixels coincide rather than their outer edges;
+            not for 'nearest', 'nearest-exact' and 'area'. Default: None, which is False
+        recompute_scale_factor (bool): interpolates by the ratio of sizes, not scale_factor. Default: None
+        antialias (bool): filters what shrinks, for 'bilinear', 'bicubic' and 'lanczos'. Default: False
+
+    Example:
+        >>> F.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2, mode="linear")
+        tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
@@ -284,7 +291,19 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The old name of `interpolate`."""
+    """Resizes sequences, images or volumes: the deprecated name of `interpolate`.
+
+    Args:
+        input (Tensor): as for interpolate.
+        size (int or tuple): size of the output. Default: None
+        scale_factor (float or tuple): what sizes are multiplied by. Default: None
+        mode (str): as for interpolate. Default: 'nearest'
+        align_corners (bool): as for interpolate. Default: None
+
+    Example:
+        >>> F.interpolate(torch.tensor([[[1.0, 2.0]]]), size=4)
+        tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
     )
@@ -296,7 +315,17 @@ def upsample_nearest(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """The old name of interpolate with mode='nearest'."""
+    """Resizes by repeating nearest elements: the deprecated form of `interpolate` with mode='nearest'.
+
+    Args:
+        input (Tensor): as for interpolate.
+        size (int or tuple): size of the output. Default: None
+        scale_factor (float or tuple): what sizes are multiplied by. Default: None
+
+    Example:
+        >>> F.interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2, mode="nearest")
+        tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
@@ -309,7 +338,17 @@ def upsample_bilinear(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """The old name of interpolate with mode='bilinear', align_corners=True."""
+    """Resizes images bilinearly: the deprecated form of `interpolate` with mode='bilinear', align_corners=True.
+
+    Args:
+        input (Tensor): (N, C, H, W).
+        size (int or tuple): size of the output. Default: None
+        scale_factor (float or tuple): what sizes are multiplied by. Default: None
+
+    Example:
+        >>> F.interpolate(torch.tensor([[[[1.0, 2.0]]]]), (1, 3), mode="bilinear", align_corners=True)
+        tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,

@@ -14,8 +14,24 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: dtype | None = None,
 ) -> Tensor:
-    """Products of groups of matrices: rows, columns or the inner dimension of 2-d operands are cut at
-    `offs`."""
+    """Multiplies groups of matrices: y_g = a_g b_g, groups being the batch of 3-d operands or parts of 2-d ones.
+
+    A 2-d operand is cut at offs: mat_a by rows, mat_b by columns; two 2-d operands along the inner dimension. The
+    matrix products of experts that get unequal numbers of tokens.
+
+    Args:
+        mat_a (Tensor): (G, M, K) or (M, K).
+        mat_b (Tensor): (G, K, N) or (K, N).
+        offs (Tensor): (G,), where each group ends; with a 2-d operand, and only then. Default: None
+        bias (Tensor): not supported. Default: None
+        out_dtype (dtype): what the result is cast to. Default: None
+
+    Returns:
+        (M, N) for one 2-d operand, else (G, M, N).
+
+    Example:
+        >>> F.grouped_mm(torch.ones(3, 2), torch.ones(2, 2, 1), offs=torch.tensor([1, 3])).shape
+    """
     if bias is not None:
         raise RuntimeError("Bias not supported yet")
     if (mat_a.dim() == 2 or mat_b.dim() == 2) != (offs is not None):

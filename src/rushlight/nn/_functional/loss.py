@@ -47,7 +47,20 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """(x - y)^2."""
+    """Computes the squared error (x - y)^2 of each element and reduces it; see `nn.MSELoss`.
+
+    Args:
+        input (Tensor): predictions x.
+        target (Tensor): y, of the same shape.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        weight (Tensor): a factor for each element; 'mean' divides by their sum. Default: None
+
+    Example:
+        >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(2.)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
@@ -64,7 +77,20 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """|x - y|."""
+    """Computes the absolute error |x - y| of each element and reduces it; see `nn.L1Loss`.
+
+    Args:
+        input (Tensor): predictions x.
+        target (Tensor): y, of the same shape.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        weight (Tensor): a factor for each element; 'mean' divides by their sum. Default: None
+
+    Example:
+        >>> F.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
@@ -80,7 +106,20 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """d^2 / (2 beta) for |d| < beta, else |d| - beta / 2."""
+    """Computes d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = x - y; see `nn.SmoothL1Loss`.
+
+    Args:
+        input (Tensor): predictions x.
+        target (Tensor): y, of the same shape.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        beta (float): where the parabola ends. Default: 1.0
+
+    Example:
+        >>> F.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if beta < 0:
@@ -93,7 +132,19 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """d^2 / 2 for |d| <= delta, else delta * (|d| - delta / 2)."""
+    """Computes d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = x - y; see `nn.HuberLoss`.
+
+    Args:
+        input (Tensor): predictions x.
+        target (Tensor): y, of the same shape.
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        delta (float): where the parabola ends. Default: 1.0
+        weight (Tensor): a factor for each element; 'mean' divides by their sum. Default: None
+
+    Example:
+        >>> F.huber_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
         return _weighted(core.huber(input, target, 0, delta), input, weight, reduction)
@@ -109,7 +160,21 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-x[target]: the negative log likelihood of classes, x being log probabilities (N, C, ...)."""
+    """Computes the negative log likelihood of classes, -weight[y] x[y], for log probabilities x; see `nn.NLLLoss`.
+
+    Args:
+        input (Tensor): x, (N, C, *) or (C,).
+        target (Tensor): classes y, (N, *) or ().
+        weight (Tensor): a factor for each class, (C,). Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        ignore_index (int): a target that counts for nothing. Default: -100
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' (divides by the sum of the targets' weights), 'sum' or 'none'. Default: 'mean'
+
+    Example:
+        >>> F.nll_loss(torch.tensor([[-0.5, -1.0], [-2.0, -0.1]]), torch.tensor([0, 1]))
+        tensor(0.3000)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     return core.nll_loss_nd(input, target, weight, _reduction.get_enum(reduction), ignore_index)
 
@@ -124,7 +189,24 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """nll_loss of log_softmax(x): x are scores (N, C, ...), targets classes or probabilities of classes."""
+    """Computes -weight[y] log softmax(x)[y] for scores x and classes y; see `nn.CrossEntropyLoss`.
+
+    It takes scores: no softmax goes before it.
+
+    Args:
+        input (Tensor): x, (N, C, *) or (C,).
+        target (Tensor): classes y, (N, *) or (), or probabilities of the classes, like input.
+        weight (Tensor): a factor for each class, (C,). Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        ignore_index (int): a target that counts for nothing. Default: -100
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' (divides by the sum of the targets' weights), 'sum' or 'none'. Default: 'mean'
+        label_smoothing (float): share of the target spread evenly over all classes. Default: 0.0
+
+    Example:
+        >>> F.cross_entropy(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
+        tensor(0.4100)
+    """
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
     number = _reduction.get_enum(reduction)
@@ -190,8 +272,23 @@ def linear_cross_entropy(
     input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
     label_smoothing: float = 0.0, options: Any = None,
 ) -> Tensor:  # fmt: skip
-    """cross_entropy of a linear layer's scores; `linear_weight` is (C, in) or (C, d1, ..., in) for targets
-    (N, d1, ...)."""
+    """Computes the cross entropy of a linear layer's scores x A^T + b; see `nn.LinearCrossEntropyLoss`.
+
+    Args:
+        input (Tensor): x, (N, in_features) or (in_features,).
+        linear_weight (Tensor): A, (C, in_features), or (C, d1, ..., in_features) for targets (N, d1, ...).
+        target (Tensor): classes, or probabilities of classes.
+        linear_bias (Tensor): b, (C, d1, ...). Default: None
+        weight (Tensor): a factor for each class, (C,). Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        ignore_index (int): a target that counts for nothing; None means -100. Default: None
+        label_smoothing (float): share of the target spread evenly over all classes. Default: 0.0
+        options (LinearCrossEntropyOptions): accepted, without effect. Default: None
+
+    Example:
+        >>> F.linear_cross_entropy(torch.ones(1, 2), torch.zeros(4, 2), torch.tensor([3]))
+        tensor(1.3863)
+    """
     if linear_bias is not None and linear_bias.shape != linear_weight.shape[:-1]:
         raise RuntimeError(
             f"linear_cross_entropy: linear_bias must have the shape {tuple(linear_weight.shape[:-1])}, got "
@@ -233,7 +330,20 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-(y log x + (1 - y) log(1 - x)) of probabilities x; logarithms stop at -100."""
+    """Computes -(y log x + (1 - y) log(1 - x)) for probabilities x, logarithms stopping at -100; see `nn.BCELoss`.
+
+    Args:
+        input (Tensor): x, within [0, 1].
+        target (Tensor): y, within [0, 1], of the same shape.
+        weight (Tensor): a factor for each element, or what broadcasts to that. Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.binary_cross_entropy(torch.tensor([0.9, 0.2]), torch.tensor([1.0, 0.0]))
+        tensor(0.1643)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     number = _reduction.get_enum(reduction)
     if target.size() != input.size():
@@ -256,7 +366,21 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """binary_cross_entropy of sigmoid(x), without underflow; pos_weight multiplies the loss of positives."""
+    """Computes the binary cross entropy of sigmoid(x) for scores x, without overflow; see `nn.BCEWithLogitsLoss`.
+
+    Args:
+        input (Tensor): scores x.
+        target (Tensor): y, within [0, 1], of the same shape.
+        weight (Tensor): a factor for each element, or what broadcasts to that. Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        pos_weight (Tensor): a factor of the positive term, per class. Default: None
+
+    Example:
+        >>> F.binary_cross_entropy_with_logits(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
+        tensor(0.2201)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
     if target.size() != input.size():
@@ -276,7 +400,20 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """y * (log y - x), x being log probabilities; 'batchmean' divides by the batch size."""
+    """Computes y (log y - x) for log probabilities x and probabilities y and reduces it; see `nn.KLDivLoss`.
+
+    Args:
+        input (Tensor): log probabilities x.
+        target (Tensor): y, or log y with log_target.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'batchmean' for the divergence itself, 'sum', 'mean' (warns) or 'none'. Default: 'mean'
+        log_target (bool): target holds logarithms. Default: False
+
+    Example:
+        >>> F.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.9, 0.1]]), reduction="batchmean")
+        tensor(0.3681)
+    """
     if size_average is not None or reduce is not None:
         reduction = _reduction.legacy_get_string(size_average, reduce)
     elif reduction == "mean":
@@ -303,8 +440,22 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of counts under a Poisson distribution of mean e^x, or x; `full` adds
-    Stirling's term."""
+    """Computes e^x - y x for log rates x of counts y, or x - y log(x + eps) for rates; see `nn.PoissonNLLLoss`.
+
+    Args:
+        input (Tensor): x.
+        target (Tensor): counts y.
+        log_input (bool): x is the logarithm of the rate. Default: True
+        full (bool): adds Stirling's approximation of log(y!) for y > 1. Default: False
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        eps (float): keeps log(0) away with log_input=False. Default: 1e-8
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.poisson_nll_loss(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+        tensor(0.8591)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
@@ -323,8 +474,20 @@ def gaussian_nll_loss(
     eps: float = 1e-06,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood under a normal distribution of mean x and variance `var`; `full` adds its
-    constant."""
+    """Computes (log var + (x - y)^2 / var) / 2, the negative log likelihood under N(x, var); see `nn.GaussianNLLLoss`.
+
+    Args:
+        input (Tensor): means x.
+        target (Tensor): y.
+        var (Tensor or float): variances, like input, or with the last dimension 1 or absent.
+        full (bool): adds log(2 pi) / 2. Default: False
+        eps (float): the least variance. Default: 1e-6
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.gaussian_nll_loss(torch.zeros(2), torch.tensor([1.0, 3.0]), torch.ones(2))
+        tensor(2.5000)
+    """
     if var < 0 if isinstance(var, float) else bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     if isinstance(var, float):
@@ -360,8 +523,23 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Connectionist temporal classification: -log of the probability of all alignments of targets to
-    log_probs (T, N, C)."""
+    """Computes -log of the probability of targets, summed over their alignments with T steps; see `nn.CTCLoss`.
+
+    Args:
+        log_probs (Tensor): (T, N, C) or (T, C), from log_softmax.
+        targets (Tensor): classes without the blank, (N, S), or all joined, 1-d.
+        input_lengths (Tensor): (N,), steps of each sample.
+        target_lengths (Tensor): (N,), labels of each sample.
+        blank (int): the class of the blank. Default: 0
+        reduction (str): 'mean' (each loss divided by its target's length, then over the batch), 'sum' or 'none'.
+            Default: 'mean'
+        zero_infinity (bool): makes infinite losses and their gradients 0. Default: False
+
+    Example:
+        >>> x = torch.full((3, 1, 2), math.log(0.5))
+        >>> F.ctc_loss(x, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1])).exp()
+        tensor(1.3333)
+    """
     return rl.ctc_loss(
         log_probs,
         targets,

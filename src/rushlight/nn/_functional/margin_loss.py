@@ -22,7 +22,19 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + e^(-y x)) for y in {-1, 1}."""
+    """Computes log(1 + e^(-y x)) for scores x and signs y and reduces it; see `nn.SoftMarginLoss`.
+
+    Args:
+        input (Tensor): scores x.
+        target (Tensor): y, 1 or -1.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.soft_margin_loss(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 1.0]))
+        tensor(0.7201)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     return _reduction.apply(-core.logsigmoid(target * input), reduction)
 
@@ -36,7 +48,20 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """x where y = 1, max(0, margin - x) where y = -1."""
+    """Computes x where y = 1, max(0, margin - x) where y = -1, and reduces it; see `nn.HingeEmbeddingLoss`.
+
+    Args:
+        input (Tensor): distances x.
+        target (Tensor): y, 1 or -1.
+        margin (float): the distance that suffices for unlike pairs. Default: 1.0
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.hinge_embedding_loss(torch.tensor([0.5, 0.2]), torch.tensor([1, -1]))
+        tensor(0.6500)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     zero = input.new_zeros(())
     near = rl.where(target != 1, (margin - input).clamp_min(0), zero)
@@ -54,7 +79,21 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, -y (x1 - x2) + margin)."""
+    """Computes max(0, -y (x1 - x2) + margin) and reduces it; see `nn.MarginRankingLoss`.
+
+    Args:
+        input1 (Tensor): x1.
+        input2 (Tensor): x2.
+        target (Tensor): y, 1 where x1 is to rank above x2, else -1.
+        margin (float): the difference that suffices. Default: 0
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor(2.)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
@@ -74,7 +113,21 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
+    """Computes 1 - cos where y = 1, max(0, cos - margin) where y = -1, and reduces it; see `nn.CosineEmbeddingLoss`.
+
+    Args:
+        input1 (Tensor): (N, D) or (D,).
+        input2 (Tensor): likewise; cos is of the angle between the two.
+        target (Tensor): y, (N,) or (), 1 or -1.
+        margin (float): the cosine that suffices for unlike pairs. Default: 0
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]), torch.tensor([1]))
+        tensor(0.2929)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     if target.dim() > 1:
         raise RuntimeError(
@@ -104,7 +157,22 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Sum over other classes of max(0, margin - x[y] + x[j])^p, divided by the number of classes."""
+    """Computes sum_i max(0, margin - x[y] + x[i])^p / C over i != y and reduces it; see `nn.MultiMarginLoss`.
+
+    Args:
+        input (Tensor): scores x, (N, C) or (C,).
+        target (Tensor): classes y, (N,) or ().
+        p (int): 1 or 2. Default: 1
+        margin (float): the difference that suffices. Default: 1.0
+        weight (Tensor): a factor for each class, (C,). Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.multi_margin_loss(torch.tensor([[0.1, 0.2, 0.4, 0.8]]), torch.tensor([3]))
+        tensor(0.3250)
+    """
     number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -120,8 +188,19 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Sum over a sample's labels (target, up to its first -1) and other classes of max(0, 1 - x[label] +
-    x[other])."""
+    """Computes sum_ij max(0, 1 - x[y_j] + x[i]) / C, labels y_j, other classes i; see `nn.MultiLabelMarginLoss`.
+
+    Args:
+        input (Tensor): scores x, (N, C) or (C,).
+        target (Tensor): labels of each sample up to the first -1, like input.
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.multilabel_margin_loss(torch.tensor([0.1, 0.2, 0.4, 0.8]), torch.tensor([3, 0, -1, 1]))
+        tensor(0.8500)
+    """
     number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
     return core.multilabel_margin_loss(input, target, number)
 
@@ -134,7 +213,20 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Binary cross entropy of each class, averaged over classes."""
+    """Computes the binary cross entropy of each class, averaged over classes; see `nn.MultiLabelSoftMarginLoss`.
+
+    Args:
+        input (Tensor): scores, (N, C) or (C,).
+        target (Tensor): 0 or 1 for each.
+        weight (Tensor): a factor for each class, (C,). Default: None
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.multilabel_soft_margin_loss(torch.tensor([[2.0, -1.0]]), torch.tensor([[1.0, 0.0]]))
+        tensor(0.2201)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     loss = -(target * core.logsigmoid(input) + (1 - target) * core.logsigmoid(-input))
     if weight is not None:
@@ -146,7 +238,19 @@ def multilabel_soft_margin_loss(
 
 @public
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """Computes the p-norm of the difference of vectors, ||x1 - x2 + eps||_p along the last dimension.
+
+    Args:
+        x1 (Tensor): (*, D).
+        x2 (Tensor): (*, D); the two broadcast.
+        p (float): exponent of the norm. Default: 2.0
+        eps (float): added to each difference. Default: 1e-6
+        keepdim (bool): keeps the last dimension, with size 1. Default: False
+
+    Example:
+        >>> F.pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000])
+    """
     return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
 
 
@@ -163,7 +267,24 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d being the p-norm."""
+    """Computes max(0, d(a, p) - d(a, n) + margin), d the p-norm distance, and reduces it; see `nn.TripletMarginLoss`.
+
+    Args:
+        anchor (Tensor): a, (N, D) or (D,).
+        positive (Tensor): p, likewise.
+        negative (Tensor): n, likewise.
+        margin (float): how much farther negatives are to be, greater than 0. Default: 1.0
+        p (float): exponent of the norm. Default: 2
+        eps (float): added to the differences. Default: 1e-6
+        swap (bool): takes d(p, n) instead of d(a, n) where it is smaller. Default: False
+        size_average (bool): deprecated, like reduce: `reduction` replaces both. Default: None
+        reduce (bool): deprecated. Default: None
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> F.triplet_margin_loss(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.tensor([[1.5, 0.0]]))
+        tensor(0.5000)
+    """
     reduction = _reduction_of(size_average, reduce, reduction)
     _reduction.get_enum(reduction)
     if margin <= 0:
@@ -191,7 +312,22 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss with any distance."""
+    """Computes max(0, d(a, p) - d(a, n) + margin) for any distance d; see `nn.TripletMarginWithDistanceLoss`.
+
+    Args:
+        anchor (Tensor): a, (N, *).
+        positive (Tensor): p, likewise.
+        negative (Tensor): n, likewise.
+        distance_function (callable): d. Default: None, `pairwise_distance`
+        margin (float): how much farther negatives are to be, greater than 0. Default: 1.0
+        swap (bool): takes d(p, n) instead of d(a, n) where it is smaller. Default: False
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+
+    Example:
+        >>> a, p, n = torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]), torch.tensor([[1.5, 0.0]])
+        >>> F.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: (x - y).abs().sum(-1))
+        tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:

@@ -29,8 +29,23 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises each channel over batch and space; in training the running statistics are updated in
-    place."""
+    """Normalises each channel: y = (x - mean) / sqrt(var + eps) * weight + bias; see `nn.BatchNorm2d`.
+
+    Args:
+        input (Tensor): (N, C, *).
+        running_mean (Tensor): (C,), or None; in training it is updated in place.
+        running_var (Tensor): (C,), likewise.
+        weight (Tensor): (C,). Default: None
+        bias (Tensor): (C,). Default: None
+        training (bool): takes mean and variance of the batch rather than the running ones. Default: False
+        momentum (float): how far the running ones move towards the batch's. Default: 0.1
+        eps (float): added to the variance. Default: 1e-5
+
+    Example:
+        >>> F.batch_norm(torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1), training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
+    """
     if training:
         _verify_batch_size(input.size())
         if eps <= 0.0:
@@ -68,7 +83,23 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises each channel of each sample over space."""
+    """Normalises each channel of each sample: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Args:
+        input (Tensor): (N, C, *).
+        running_mean (Tensor): (C,), updated in place with use_input_stats. Default: None
+        running_var (Tensor): (C,), likewise. Default: None
+        weight (Tensor): (C,). Default: None
+        bias (Tensor): (C,). Default: None
+        use_input_stats (bool): takes mean and variance of the sample rather than the running ones. Default: True
+        momentum (float): how far the running ones move. Default: 0.1
+        eps (float): added to the variance. Default: 1e-5
+
+    Example:
+        >>> F.instance_norm(torch.tensor([[[1.0, 3.0], [5.0, 9.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
     if use_input_stats:
         size = input.size()
         count = 1
@@ -88,14 +119,37 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises over the last dimensions, whose shape is given."""
+    """Normalises over the last dimensions: y = (x - mean) / sqrt(var + eps) * weight + bias; see `nn.LayerNorm`.
+
+    Args:
+        input (Tensor): (*, *normalized_shape).
+        normalized_shape (sequence of int): sizes of the dimensions to normalise over.
+        weight (Tensor): of that shape. Default: None
+        bias (Tensor): of that shape. Default: None
+        eps (float): added to the variance. Default: 1e-5
+
+    Example:
+        >>> F.layer_norm(torch.tensor([1.0, 2.0, 3.0, 4.0]), (4,))
+        tensor([-1.3416, -0.4472,  0.4472,  1.3416])
+    """
     return rl.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divides by the root of the mean square over the last dimensions."""
+    """Divides by the root mean square over the last dimensions: y = x / sqrt(mean(x^2) + eps) * weight.
+
+    Args:
+        input (Tensor): (*, *normalized_shape).
+        normalized_shape (sequence of int): sizes of the dimensions to normalise over.
+        weight (Tensor): of that shape. Default: None
+        eps (float): added to the mean square. Default: None, the machine epsilon of the type it computes in
+
+    Example:
+        >>> F.rms_norm(torch.tensor([3.0, 4.0]), (2,))
+        tensor([0.8485, 1.1314])
+    """
     if input.is_complex():
         dims = tuple(range(-len(normalized_shape), 0))
         eps = rl.finfo(input.dtype).eps if eps is None else eps
@@ -111,7 +165,19 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Normalises groups of channels of each sample."""
+    """Normalises groups of channels of each sample: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Args:
+        input (Tensor): (N, C, *).
+        num_groups (int): number of groups, which divides C.
+        weight (Tensor): (C,). Default: None
+        bias (Tensor): (C,). Default: None
+        eps (float): added to the variance. Default: 1e-5
+
+    Example:
+        >>> F.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     size = input.size()
@@ -129,7 +195,19 @@ def group_norm(
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Divides each value by a power of the mean square over neighbouring channels."""
+    """Divides by the mean square of neighbouring channels: y_c = x_c / (k + alpha mean_{c'} x_{c'}^2)^beta.
+
+    Args:
+        input (Tensor): (N, C, *), at least 3 dimensions.
+        size (int): number of channels c' around c, absent ones counting as 0.
+        alpha (float): factor of the mean square. Default: 1e-4
+        beta (float): exponent. Default: 0.75
+        k (float): what is added. Default: 1.0
+
+    Example:
+        >>> F.local_response_norm(torch.ones(1, 3, 1), 2, alpha=1.0).flatten()
+        tensor([0.7378, 0.5946, 0.5946])
+    """
     from rushlight.nn import functional as F
 
     ndim = input.dim()
@@ -149,7 +227,20 @@ def local_response_norm(
 def normalize(
     input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """Scales vectors along `dim` to length 1 in the p-norm."""
+    """Scales vectors to length 1: y = x / max(||x||_p, eps) along dim.
+
+    Args:
+        input (Tensor): any shape.
+        p (float): exponent of the norm. Default: 2.0
+        dim (int): the dimension that holds the vectors. Default: 1
+        eps (float): the least norm a vector is divided by. Default: 1e-12
+        out (Tensor): where the result is written; it has no gradient then. Default: None
+
+    Example:
+        >>> F.normalize(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+        tensor([[0.6000, 0.8000],
+                [0.0000, 0.0000]])
+    """
     norm = input.norm(p, dim, keepdim=True).clamp_min(eps)
     if out is None:
         return input / norm.expand_as(input)

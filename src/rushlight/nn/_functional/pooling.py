@@ -11,7 +11,104 @@ from rushlight._C import Tensor
 from rushlight._convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
+from rushlight.nn.modules._doc import documented
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
+
+# Completed for each function by `_described`.
+_MAX_POOL_DOC = """Takes the maximum of each window of {data}; see `nn.MaxPool{n}d`.
+
+Args:
+    input (Tensor): (N, C, {L}) or (C, {L}).
+    kernel_size ({ints}): size of the windows.
+    stride ({ints}): step from one window to the next. Default: None, kernel_size
+    padding ({ints}): what is added at both ends, counting as -infinity. Default: 0
+    dilation ({ints}): spacing of the elements of a window. Default: 1
+    ceil_mode (bool): rounds the output size up. Default: False
+    return_indices (bool): {indices}
+
+Example:
+    >>> F.{name}(torch.arange(4.0).view({view}), {kernel}){shown}
+"""
+_MAX_UNPOOL_DOC = """Puts maxima of {data} back to where they were, 0 elsewhere; see `nn.MaxUnpool{n}d`.
+
+Args:
+    input (Tensor): (N, C, {L}) or (C, {L}).
+    indices (Tensor): int64 like input, flat indices in the output, from max_pool{n}d.
+    kernel_size ({ints}): size of the windows.
+    stride ({ints}): step from one window to the next. Default: None, kernel_size
+    padding ({ints}): padding of the pooling. Default: 0
+    output_size (tuple): the size that was pooled, where several pool to one. Default: None
+
+Example:
+    >>> y, indices = F.max_pool{n}d(torch.arange(4.0).view({view}), {kernel}, return_indices=True)
+    >>> F.max_unpool{n}d(y, indices, {kernel}).flatten()
+    tensor([0., 1., 0., 3.])
+"""
+_FRACTIONAL_DOC = """Takes maxima over windows of {data} at pseudo-random steps; see `nn.FractionalMaxPool{n}d`.
+
+Args:
+    input (Tensor): (N, C, {L}) or (C, {L}).
+    kernel_size ({ints}): size of the windows.
+    output_size ({ints}): size of the output; either this or output_ratio. Default: None
+    output_ratio (float or tuple): share of the input's size. Default: None
+    return_indices (bool): {indices}
+
+Example:
+    >>> F.{name}(torch.randn({given}), 2, output_size=3){shown}
+"""
+_LP_POOL_DOC = """Takes the p-norm of each window of {data}: y = (sum_k x_k^p)^(1/p); see `nn.LPPool{n}d`.
+
+Args:
+    input (Tensor): (N, C, {L}) or (C, {L}).
+    norm_type (float): p.
+    kernel_size ({ints}): size of the windows.
+    stride ({ints}): step from one window to the next. Default: None, kernel_size
+    ceil_mode (bool): rounds the output size up. Default: False
+
+Example:
+    >>> F.lp_pool{n}d(torch.tensor([3.0, 4.0, 0.0, 1.0]).view({view}), 2, {kernel}).flatten()
+    tensor([5., 1.])
+"""
+_ADAPTIVE_DOC = """Takes the {what} of as many windows of {data} as output_size says; see `nn.Adaptive{kind}Pool{n}d`.
+
+Args:
+    input (Tensor): (N, C, {L}) or (C, {L}).
+    output_size ({ints}): size of the output{none}.{indices}
+
+Example:
+    >>> F.{name}(torch.arange(4.0).view({view}), {kernel}){shown}
+"""
+_ASKED = "returns (maxima, their flat indices in the input) instead. Default: False"
+_ALWAYS = "accepted: this form always returns (maxima, their indices). Default: False"
+
+
+def _described(template: str, n: int, **further: Any) -> Any:
+    """`documented` with the example's input, a row of four elements, and a window of two of them."""
+    kernel = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
+    return documented(template, n, view="1, " * n + "4", kernel=kernel, **further)
+
+
+def _describe_max(template: str, n: int, name: str, always: bool, **further: Any) -> Any:
+    shown = "[1].flatten()\n    tensor([1, 3])" if always else ".flatten()\n    tensor([1., 3.])"
+    given = {"indices": _ALWAYS if always else _ASKED, "shown": shown, **further}
+    return _described(template, n, name=name + "_with_indices" * always, **given)
+
+
+def _fractional_doc(n: int, always: bool) -> Any:
+    shown = f"{'[0]' * always}.shape\n    torch.Size([1, {', '.join('3' * n)}])"
+    given = "1, " + ", ".join("6" * n)
+    return _describe_max(_FRACTIONAL_DOC, n, f"fractional_max_pool{n}d", always, given=given, shown=shown)
+
+
+def _adaptive_doc(kind: str, n: int, always: bool = False) -> Any:
+    none = "" if n == 1 else "; None keeps the input's"
+    if kind == "Avg":
+        shown = ".flatten()\n    tensor([0.5000, 2.5000])"
+        words = {"name": f"adaptive_avg_pool{n}d", "indices": "", "shown": shown}
+        return _described(_ADAPTIVE_DOC, n, kind=kind, what="mean", none=none, **words)
+    indices = f"\n    return_indices (bool): {_ALWAYS if always else _ASKED}"
+    words = {"kind": kind, "what": "maximum", "none": none, "indices": indices}
+    return _describe_max(_ADAPTIVE_DOC, n, f"adaptive_max_pool{n}d", always, **words)
 
 
 def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
@@ -36,13 +133,9 @@ def _make_max_pool(n):
     ):
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
-    max_pool.__name__ = max_pool.__qualname__ = f"max_pool{n}d"
-    max_pool.__doc__ = (
-        f"The maximum of each window over the last {n} dimensions; return_indices adds "
-        "its flat index in the plane."
-    )
-    with_indices.__name__ = with_indices.__qualname__ = f"max_pool{n}d_with_indices"
-    with_indices.__doc__ = f"max_pool{n}d with the places of the maxima."
+    for function, always in ((max_pool, False), (with_indices, True)):
+        function.__name__ = function.__qualname__ = f"max_pool{n}d" + "_with_indices" * always
+        _describe_max(_MAX_POOL_DOC, n, f"max_pool{n}d", always)(function)
     return max_pool, with_indices
 
 
@@ -121,6 +214,7 @@ def unpool(n: Any, input: Tensor, indices: Any, size: Any) -> Tensor:
     )
 
 
+@_described(_MAX_UNPOOL_DOC, 1)
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -129,10 +223,10 @@ def max_unpool1d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the indices that max_pool1d returned, zeros elsewhere."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@_described(_MAX_UNPOOL_DOC, 2)
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -141,10 +235,10 @@ def max_unpool2d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the indices that max_pool2d returned, zeros elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@_described(_MAX_UNPOOL_DOC, 3)
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
@@ -153,7 +247,6 @@ def max_unpool3d(
     padding: int | Sequence[int] = 0,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """Puts values back at the indices that max_pool3d returned, zeros elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -180,6 +273,7 @@ def _fractional(n, input, kernel_size, output_size, output_ratio, indices, sampl
     return result if indices else result[0]
 
 
+@_fractional_doc(2, always=False)
 def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -188,10 +282,10 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Tensor:
-    """Max pooling to a given size, or share of the size, with windows at pseudo-random steps."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
+@_fractional_doc(2, always=True)
 def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -200,10 +294,10 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """fractional_max_pool2d with the indices of the maxima."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
+@_fractional_doc(3, always=False)
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -212,10 +306,10 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Tensor:
-    """Max pooling to a given size, or share of the size, with windows at pseudo-random steps."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
+@_fractional_doc(3, always=True)
 def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -224,7 +318,6 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """fractional_max_pool3d with the indices of the maxima."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
@@ -237,6 +330,7 @@ def _lp_pool(n, pool, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
 
 
+@_described(_LP_POOL_DOC, 1)
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
@@ -244,10 +338,10 @@ def lp_pool1d(
     stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The p-norm of each window."""
     return _lp_pool(1, rl.avg_pool1d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@_described(_LP_POOL_DOC, 2)
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
@@ -255,10 +349,10 @@ def lp_pool2d(
     stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The p-norm of each window."""
     return _lp_pool(2, core.avg_pool2d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@_described(_LP_POOL_DOC, 3)
 def lp_pool3d(
     input: Tensor,
     norm_type: float,
@@ -266,17 +360,16 @@ def lp_pool3d(
     stride: int | Sequence[int] | None = None,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """The p-norm of each window."""
     return _lp_pool(3, core.avg_pool3d, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@_adaptive_doc("Avg", 2)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """Means over windows that give planes of output_size; None keeps a size."""
     return core.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
 
 
+@_adaptive_doc("Avg", 3)
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """Means over windows that give a volume of output_size; None keeps a size."""
     return core.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
 
 
@@ -289,37 +382,37 @@ def _adaptive_max(n, input, output_size, indices):
     return result if indices else result[0]
 
 
+@_adaptive_doc("Max", 1)
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """Maxima over windows that give output_size of them."""
     return _adaptive_max(1, input, output_size, return_indices)
 
 
+@_adaptive_doc("Max", 1, always=True)
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool1d with the indices of the maxima."""
     return _adaptive_max(1, input, output_size, True)
 
 
+@_adaptive_doc("Max", 2)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """Maxima over windows that give planes of output_size."""
     return _adaptive_max(2, input, output_size, return_indices)
 
 
+@_adaptive_doc("Max", 2, always=True)
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool2d with the indices of the maxima."""
     return _adaptive_max(2, input, output_size, True)
 
 
+@_adaptive_doc("Max", 3)
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    """Maxima over windows that give a volume of output_size."""
     return _adaptive_max(3, input, output_size, return_indices)
 
 
+@_adaptive_doc("Max", 3, always=True)
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """adaptive_max_pool3d with the indices of the maxima."""
     return _adaptive_max(3, input, output_size, True)

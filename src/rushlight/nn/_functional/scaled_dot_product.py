@@ -32,15 +32,28 @@ def scaled_dot_product_attention(
     scale: Any = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query key' * scale + mask) value.
+    """Computes attention: softmax(query key^T scale + mask) value.
+
+    4-d tensors without dropout run in a fused kernel that never holds the L x S scores.
 
     Args:
-        query, key, value: (..., L, E), (..., S, E), (..., S, Ev).
-        attn_mask: numbers to add to the scores, or booleans that say which places take part.
-        dropout_p: the share of weights to drop; also outside training.
-        is_causal: each place sees only itself and earlier ones.
-        scale: 1 / sqrt(E) by default.
-        enable_gqa: query may have a multiple of the heads (third dimension from the end) of key and value.
+        query (Tensor): (*, L, E), usually (N, heads, L, E / heads).
+        key (Tensor): (*, S, E).
+        value (Tensor): (*, S, Ev).
+        attn_mask (Tensor): broadcasts to (*, L, S): booleans, True where a key takes part (the opposite of
+            `nn.MultiheadAttention`'s masks), or floats to add to the scores. Default: None
+        dropout_p (float): probability of dropping a weight, in evaluation too: pass 0.0 there. Default: 0.0
+        is_causal (bool): query i sees keys up to i. Default: False
+        scale (float): factor of the scores. Default: None, 1 / sqrt(E)
+        enable_gqa (bool): query may have a multiple of the heads (dimension -3) of key and value. Default: False
+
+    Returns:
+        A tensor (*, L, Ev); a query that sees no key gives zeros.
+
+    Example:
+        >>> q, k, v = (torch.randn(2, 4, 5, 8) for _ in range(3))
+        >>> F.scaled_dot_product_attention(q, k, v, is_causal=True).shape
+        torch.Size([2, 4, 5, 8])
     """
     for name, t in (("query", query), ("key", key), ("value", value)):
         if t.dim() < 2:

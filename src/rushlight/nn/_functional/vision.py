@@ -25,11 +25,20 @@ def in_order_of(input: Tensor, result: Any) -> Tensor:
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pads the last dimensions; pairs of sizes (before, after) start at the last one. Negative sizes crop.
+    """Pads the last dimensions: a row 1 2 3 padded by (2, 1) becomes 0 0 1 2 3 0.
 
-    mode: 'constant' (value, 0 by default), 'reflect',
-    'replicate' or 'circular'; the last three leave the batch and
-    channel dimensions alone.
+    Args:
+        input (Tensor): any shape; (C, *) or (N, C, *) for modes other than 'constant', which pad * alone.
+        pad (sequence of int): elements before and after each dimension, the last dimension first: (left, right,
+            top, bottom, front, back). Negative ones crop.
+        mode (str): 'constant' (0 0 1 2 3 0), 'reflect' (3 2 1 2 3 2), 'replicate' (1 1 1 2 3 3) or 'circular'
+            (2 3 1 2 3 1). Default: 'constant'
+        value (float): what is put there, for 'constant'. Default: None, 0
+
+    Example:
+        >>> F.pad(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), (1, 0))
+        tensor([[0., 1., 2.],
+                [0., 3., 4.]])
     """
     if len(pad) % 2 != 0:
         raise RuntimeError(f"Padding length must be divisible by 2, but got {len(pad)}")
@@ -92,7 +101,23 @@ def unfold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Windows of images as columns: (N, C, H, W) to (N, C * kernel area, number of windows)."""
+    """Takes sliding blocks out of images, each as a column (im2col); see `nn.Unfold` for the number of blocks.
+
+    Args:
+        input (Tensor): (N, C, H, W) or (C, H, W).
+        kernel_size (int or (int, int)): size of a block.
+        dilation (int or (int, int)): spacing of the elements of a block. Default: 1
+        padding (int or (int, int)): zeros put around the image. Default: 0
+        stride (int or (int, int)): step from one block to the next. Default: 1
+
+    Returns:
+        A tensor (N, C x kH x kW, number of blocks), without N for one image.
+
+    Example:
+        >>> F.unfold(torch.arange(4.0).view(1, 1, 4), (1, 2))
+        tensor([[0., 1., 2.],
+                [1., 2., 3.]])
+    """
     kernel, dilation, padding, stride = _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)
     _check_windows(
         "unfold", kernel_size=(kernel, 1), dilation=(dilation, 1), padding=(padding, 0), stride=(stride, 1)
@@ -132,7 +157,23 @@ def fold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Sums columns of windows back into images of output_size: the adjoint of `unfold`."""
+    """Adds columns of sliding blocks up into images (col2im), the transpose of `unfold`; see `nn.Fold`.
+
+    Args:
+        input (Tensor): (N, C x kH x kW, number of blocks), or without N.
+        output_size (int or (int, int)): height and width of the images.
+        kernel_size (int or (int, int)): size of a block.
+        dilation (int or (int, int)): spacing of the elements of a block. Default: 1
+        padding (int or (int, int)): zeros that were around the image. Default: 0
+        stride (int or (int, int)): step from one block to the next. Default: 1
+
+    Returns:
+        A tensor (N, C, *output_size), without N for one image.
+
+    Example:
+        >>> F.fold(torch.ones(2, 3), (1, 4), (1, 2))
+        tensor([[[1., 2., 2., 1.]]])
+    """
     size, kernel, dilation, padding, stride = (
         _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride),
     )  # fmt: skip
@@ -200,8 +241,24 @@ def _axis(length, align_corners, like):
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid that makes `grid_sample` apply affine maps: theta (N, 2, 3) or (N, 3, 4), size of the
-    result."""
+    """Makes the grid with which `grid_sample` applies affine maps: grid[n, y, x] = theta[n] (x, y, 1)^T.
+
+    x and y run over [-1, 1]; theta maps positions of the output to those of the input they are read from.
+
+    Args:
+        theta (Tensor): (N, 2, 3) for images, (N, 3, 4) for volumes.
+        size (sequence of int): size of the output, (N, C, H, W) or (N, C, D, H, W).
+        align_corners (bool): whether -1 and 1 are the centres of the corner pixels rather than their outer
+            edges; as in grid_sample. Default: None, which is False with a warning
+
+    Returns:
+        A tensor (N, H, W, 2) or (N, D, H, W, 3).
+
+    Example:
+        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=False)
+        tensor([[[[-0.5000,  0.0000],
+                  [ 0.5000,  0.0000]]]])
+    """
     import warnings
 
     if align_corners is None:

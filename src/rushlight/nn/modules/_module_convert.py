@@ -55,10 +55,24 @@ def _apply(self: _M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _M
 
 
 def to(self: _M, *args: Any, **kwargs: Any) -> _M:
-    """Moves and casts parameters and buffers in place: to(device), to(dtype), to(device, dtype),
-    to(tensor).
+    """Moves and casts parameters and buffers, in place: to(device), to(dtype), to(device, dtype) or to(other).
 
-    Only floating point and complex ones change their dtype.
+    Unlike `Tensor.to` it changes the module itself. Only floating point and complex tensors change their dtype.
+    Make the optimizer afterwards.
+
+    Args:
+        args (any): device (device), dtype (dtype), or a tensor to take both from.
+        kwargs (any): device, dtype, non_blocking, and memory_format, which is for parameters of 4 and 5 dimensions.
+
+    Returns:
+        self
+
+    Raises:
+        TypeError: the dtype is one of integers.
+
+    Example:
+        >>> nn.Linear(2, 1).to(torch.float64).weight.dtype
+        torch.float64
     """
     device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):

@@ -32,14 +32,38 @@ def _register(table, hook, prepend=False, extra=(), call_hook=True):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, args) before every module's forward; it may return other arguments."""
+    """Registers hook(module, args), called before the forward of every module; it may return other args.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(_hooks.home()._global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Adds hook(module, args, result) after every module's forward; it may return another result."""
+    """Registers hook(module, args, result), called after the forward of every module; it may return another result.
+
+    Args:
+        hook (callable): what is called.
+        with_kwargs (bool): calls hook(module, args, kwargs, result). Default: False
+        always_call (bool): calls it after a failing forward too, with result None. Default: False
+
+    Returns:
+        A handle whose remove() takes the hook off.
+
+    Example:
+        >>> names = []
+        >>> handle = nn.modules.module.register_module_forward_hook(lambda m, a, r: names.append(type(m).__name__))
+        >>> y = nn.Sequential(nn.ReLU(), nn.Tanh())(torch.zeros(1))
+        >>> handle.remove()
+        >>> names
+        ['ReLU', 'Tanh', 'Sequential']
+    """
     extra = [_hooks.home()._global_forward_hooks_with_kwargs] if with_kwargs else []
     extra += [_hooks.home()._global_forward_hooks_always_called] if always_call else []
     return _register(_hooks.home()._global_forward_hooks, hook, extra=extra)
@@ -55,35 +79,76 @@ def _set_global_backward(full):
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds a backward hook of the old kind to every module."""
+    """Registers a backward hook of the old kind on every module; prefer register_module_full_backward_hook.
+
+    Args:
+        hook (callable): hook(module, grad_input, grad_output), which sees the last operation of forward only.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     _set_global_backward(False)
     return _register(_hooks.home()._global_backward_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, grad_input, grad_output) to every module's backward."""
+    """Registers hook(module, grad_input, grad_output) on the backward of every module; it may return other grad_input.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     _set_global_backward(True)
     return _register(_hooks.home()._global_backward_hooks, hook)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, grad_output) before every module's backward."""
+    """Registers hook(module, grad_output), called before the backward of every module; it may return another one.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(_hooks.home()._global_backward_pre_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, name, buffer), called when a buffer is registered; it may return another one."""
+    """Registers hook(module, name, buffer), called when any module registers a buffer; it may return another one.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(_hooks.home()._global_buffer_registration_hooks, hook, call_hook=False)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, name, child), called when a child is registered; it may return another one."""
+    """Registers hook(module, name, child), called when any module registers a child; it may return another one.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(_hooks.home()._global_module_registration_hooks, hook, call_hook=False)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, name, parameter), called when a parameter is registered; it may return another
-    one."""
+    """Registers hook(module, name, parameter), called when any module registers one; it may return another.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(_hooks.home()._global_parameter_registration_hooks, hook, call_hook=False)
 
 
@@ -129,12 +194,27 @@ def _mixed_kinds():
 def register_full_backward_pre_hook(
     self: Module, hook: Callable[..., Any], prepend: bool = False
 ) -> RemovableHandle:
-    """Adds hook(module, grad_output), before the module's backward; it may return another grad_output."""
+    """Registers hook(module, grad_output), called before the module's backward; it may return another grad_output.
+
+    Args:
+        hook (callable): grad_output is a tuple with an entry for each output.
+        prepend (bool): before the hooks there are. Default: False
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(self._backward_pre_hooks, hook, prepend)
 
 
 def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds a backward hook of the old kind; prefer `register_full_backward_hook`."""
+    """Registers a backward hook of the old kind; prefer `register_full_backward_hook`.
+
+    Args:
+        hook (callable): hook(module, grad_input, grad_output), which sees the last operation of forward only.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     if self._is_full_backward_hook is True:
         raise _mixed_kinds()
     self._is_full_backward_hook = False
@@ -144,8 +224,24 @@ def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableH
 def register_full_backward_hook(
     self: Module, hook: Callable[..., Any], prepend: bool = False
 ) -> RemovableHandle:
-    """Adds hook(module, grad_input, grad_output), called when both are known; it may return another
-    grad_input."""
+    """Registers hook(module, grad_input, grad_output), called once the gradients of the inputs are known.
+
+    It may return a tuple to take the place of grad_input; the tensors themselves must not be changed. In-place
+    operations on the module's inputs and outputs are refused while there is such a hook.
+
+    Args:
+        hook (callable): the gradients are tuples with an entry for each input and output, None for what has none.
+        prepend (bool): before the hooks there are. Default: False
+
+    Returns:
+        A handle whose remove() takes the hook off.
+
+    Example:
+        >>> layer = nn.Linear(2, 1)
+        >>> handle = layer.register_full_backward_hook(lambda m, gin, gout: print(gout[0].shape))
+        >>> layer(torch.ones(3, 2, requires_grad=True)).sum().backward()
+        torch.Size([3, 1])
+    """
     if self._is_full_backward_hook is False:
         raise _mixed_kinds()
     self._is_full_backward_hook = True
@@ -155,8 +251,22 @@ def register_full_backward_hook(
 def register_forward_pre_hook(
     self: Module, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
 ) -> RemovableHandle:
-    """Adds hook(module, args), before forward; it may return other args (with_kwargs: args and
-    kwargs)."""
+    """Registers hook(module, args), called before forward; it may return other args.
+
+    Args:
+        hook (callable): args is the tuple of positional arguments; a result that is no tuple is the only one.
+        prepend (bool): before the hooks there are. Default: False
+        with_kwargs (bool): calls hook(module, args, kwargs), which may return (args, kwargs). Default: False
+
+    Returns:
+        A handle whose remove() takes the hook off.
+
+    Example:
+        >>> layer = nn.ReLU()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: (args[0] - 1,))
+        >>> layer(torch.tensor([1.0, 3.0]))
+        tensor([0., 2.])
+    """
     extra = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
     return _register(self._forward_pre_hooks, hook, prepend, extra)
 
@@ -169,9 +279,26 @@ def register_forward_hook(
     with_kwargs: bool = False,
     always_call: bool = False,
 ) -> RemovableHandle:
-    """Adds hook(module, args, result), after forward; it may return another result.
+    """Registers hook(module, args, result), called after forward; it may return another result.
 
-    with_kwargs: hook(module, args, kwargs, result). always_call: also when forward fails.
+    The usual way to look at the activations inside a model.
+
+    Args:
+        hook (callable): args is the tuple of positional arguments.
+        prepend (bool): before the hooks there are. Default: False
+        with_kwargs (bool): calls hook(module, args, kwargs, result). Default: False
+        always_call (bool): calls it after a failing forward too, with result None. Default: False
+
+    Returns:
+        A handle whose remove() takes the hook off.
+
+    Example:
+        >>> model, seen = nn.Sequential(nn.Linear(4, 3), nn.ReLU()), {}
+        >>> handle = model[0].register_forward_hook(lambda module, args, result: seen.update(hidden=result))
+        >>> y = model(torch.randn(2, 4))
+        >>> seen["hidden"].shape
+        torch.Size([2, 3])
+        >>> handle.remove()
     """
     extra = [self._forward_hooks_with_kwargs] if with_kwargs else []
     extra += [self._forward_hooks_always_called] if always_call else []
@@ -179,7 +306,14 @@ def register_forward_hook(
 
 
 def register_state_dict_post_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, state_dict, prefix, local_metadata), after state_dict is filled, in place."""
+    """Registers hook(module, state_dict, prefix, local_metadata), called after state_dict; it changes it in place.
+
+    Args:
+        hook (callable): what is called; it returns None.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     hook._from_public_api = True  # type: ignore[attr-defined]
     return _register(self._state_dict_hooks, hook, call_hook=False)
 
@@ -194,7 +328,14 @@ def _register_state_dict_hook(self: Module, hook: Callable[..., Any]) -> Removab
 
 
 def register_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, prefix, keep_vars), before state_dict."""
+    """Registers hook(module, prefix, keep_vars), called before state_dict collects.
+
+    Args:
+        hook (callable): what is called.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(self._state_dict_pre_hooks, hook, call_hook=False)
 
 
@@ -207,11 +348,25 @@ def _register_load_state_dict_pre_hook(
 
 
 def register_load_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-    error_msgs)."""
+    """Registers a hook called before load_state_dict reads this module; it may rename keys in state_dict, in place.
+
+    Args:
+        hook (callable): hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+            error_msgs).
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
 
 def register_load_state_dict_post_hook(self: Module, hook: Callable[..., Any]) -> RemovableHandle:
-    """Adds hook(module, incompatible_keys), after load_state_dict; it may change the keys in place."""
+    """Registers hook(module, incompatible_keys), called after load_state_dict; it may clear keys, in place.
+
+    Args:
+        hook (callable): incompatible_keys has the lists missing_keys and unexpected_keys; it returns None.
+
+    Returns:
+        A handle whose remove() takes the hook off.
+    """
     return _register(self._load_state_dict_post_hooks, hook, call_hook=False)

@@ -35,8 +35,11 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 def get_extra_state(self: Module) -> Any:
-    """What else belongs into the state_dict; a module that has such a thing defines this and
-    set_extra_state."""
+    """Returns what else belongs into the state_dict; a module that has such a thing defines this and set_extra_state.
+
+    Raises:
+        RuntimeError: this module does not define it.
+    """
     raise RuntimeError(
         "Reached a code path in Module.get_extra_state() that should never be called. "
         "Define get_extra_state in the module, or leave set_extra_state away too"
@@ -44,7 +47,11 @@ def get_extra_state(self: Module) -> Any:
 
 
 def set_extra_state(self: Module, state: Any) -> None:
-    """Takes what get_extra_state gave."""
+    """Takes what get_extra_state gave, when a state_dict is loaded.
+
+    Args:
+        state (any): any object.
+    """
     raise RuntimeError(
         "Reached a code path in Module.set_extra_state() that should never be called. "
         "Define set_extra_state in the module, or leave get_extra_state away too"
@@ -66,12 +73,23 @@ def _save_to_state_dict(self, destination, prefix, keep_vars):
 def state_dict(
     self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
 ) -> dict[str, Any]:
-    """All parameters and persistent buffers by their paths; the tensors share memory with the module's.
+    """Returns all parameters and persistent buffers by their paths, 'layer.weight' and so on.
+
+    The tensors share memory with the module's: training goes on changing them. `torch.save(model.state_dict(),
+    path)` saves a model; for a copy in memory use `copy.deepcopy` of it.
 
     Args:
-        destination: a dictionary to write into.
-        prefix: put in front of every key.
-        keep_vars: gives the tensors themselves instead of detached ones.
+        args (any): destination, prefix and keep_vars by position, deprecated.
+        destination (dict): a dictionary to write into. Default: None, a new one
+        prefix (str): put in front of every key. Default: ''
+        keep_vars (bool): gives the tensors themselves instead of detached ones. Default: False
+
+    Returns:
+        An OrderedDict of tensors.
+
+    Example:
+        >>> {name: tuple(value.shape) for name, value in nn.BatchNorm1d(2).state_dict().items()}
+        {'weight': (2,), 'bias': (2,), 'running_mean': (2,), 'running_var': (2,), 'num_batches_tracked': ()}
     """
     if args:
         warnings.warn(
@@ -226,9 +244,23 @@ def load_state_dict(
     """Copies values from a state_dict into this module and its children.
 
     Args:
-        state_dict: what `state_dict()` of such a module gave.
-        strict: missing and unexpected keys are errors.
-        assign: takes the tensors themselves instead of copying their values.
+        state_dict (mapping): what `state_dict()` of such a module gave.
+        strict (bool): missing and unexpected keys are errors. Default: True
+        assign (bool): takes the tensors themselves, with their dtype and device, instead of copying their values;
+            make the optimizer afterwards. Default: False
+
+    Returns:
+        A named tuple of the lists missing_keys and unexpected_keys.
+
+    Raises:
+        RuntimeError: keys do not match (with strict), or shapes do not; what matched has been loaded.
+
+    Example:
+        >>> source, target = nn.Linear(2, 1), nn.Linear(2, 1)
+        >>> target.load_state_dict(source.state_dict())
+        <All keys matched successfully>
+        >>> bool((source.weight == target.weight).all())
+        True
     """
     from collections.abc import Mapping
 

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
 
 def get_submodule(self: Module, target: str) -> Module:
-    """The module at a dotted path; '' is this one."""
+    """Returns the module at a dotted path below this one.
+
+    Args:
+        target (str): the path, such as 'layers.0.linear'; '' is this module.
+
+    Raises:
+        AttributeError: there is nothing, or no module, at the path.
+
+    Example:
+        >>> nn.Sequential(nn.Sequential(nn.ReLU())).get_submodule("0.0")
+        ReLU()
+    """
     module = self
     for name in target.split(".") if target else ():
         if not hasattr(module, name):
@@ -30,7 +41,19 @@ def get_submodule(self: Module, target: str) -> Module:
 
 
 def set_submodule(self: Module, target: str, module: Module, strict: bool = False) -> None:
-    """Puts a module at a dotted path; strict refuses to make a new name."""
+    """Puts a module at a dotted path, usually in place of another.
+
+    Args:
+        target (str): the path, such as 'layers.0.linear'.
+        module (Module): what to put there.
+        strict (bool): refuses a path whose last name is new. Default: False
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        >>> model.set_submodule("1", nn.GELU())
+        >>> model[1]
+        GELU(approximate='none')
+    """
     if target == "":
         raise ValueError("Cannot set the submodule without a target name!")
     path, _, name = target.rpartition(".")
@@ -58,12 +81,26 @@ def _get_member(self: Module, target: str, kind: str) -> Any:
 
 
 def get_parameter(self: Module, target: str) -> Parameter:
-    """The parameter at a dotted path."""
+    """Returns the parameter at a dotted path.
+
+    Args:
+        target (str): the path, such as 'layers.0.weight'.
+
+    Raises:
+        AttributeError: there is no parameter at the path.
+    """
     return self._get_member(target, "parameter")
 
 
 def get_buffer(self: Module, target: str) -> Tensor:
-    """The buffer at a dotted path."""
+    """Returns the buffer at a dotted path.
+
+    Args:
+        target (str): the path, such as 'norm.running_mean'.
+
+    Raises:
+        AttributeError: there is no buffer at the path.
+    """
     return self._get_member(target, "buffer")
 
 
@@ -87,7 +124,15 @@ def _named_members(
 
 
 def parameters(self: Module, recurse: bool = True) -> Iterator[Parameter]:
-    """All parameters, each once."""
+    """Iterates over the parameters, each once however often it is used: what optimizers are given.
+
+    Args:
+        recurse (bool): those of modules below too. Default: True
+
+    Example:
+        >>> sum(p.numel() for p in nn.Linear(3, 2).parameters())
+        8
+    """
     for _, param in self.named_parameters(recurse=recurse):
         yield param
 
@@ -95,14 +140,30 @@ def parameters(self: Module, recurse: bool = True) -> Iterator[Parameter]:
 def named_parameters(
     self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
 ) -> Iterator[tuple[str, Parameter]]:
-    """(path, parameter) of all parameters."""
+    """Iterates over (path, parameter) of the parameters.
+
+    Args:
+        prefix (str): put in front of the paths. Default: ''
+        recurse (bool): those of modules below too. Default: True
+        remove_duplicate (bool): gives a shared parameter under its first path only. Default: True
+
+    Example:
+        >>> for name, p in nn.Sequential(nn.Linear(3, 2)).named_parameters():
+        ...     print(name, tuple(p.shape))
+        0.weight (2, 3)
+        0.bias (2,)
+    """
     yield from self._named_members(
         lambda m: m._parameters.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
     )
 
 
 def buffers(self: Module, recurse: bool = True) -> Iterator[Tensor]:
-    """All buffers, each once."""
+    """Iterates over the buffers, each once.
+
+    Args:
+        recurse (bool): those of modules below too. Default: True
+    """
     for _, buffer in self.named_buffers(recurse=recurse):
         yield buffer
 
@@ -110,20 +171,31 @@ def buffers(self: Module, recurse: bool = True) -> Iterator[Tensor]:
 def named_buffers(
     self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
 ) -> Iterator[tuple[str, Tensor]]:
-    """(path, buffer) of all buffers."""
+    """Iterates over (path, buffer) of the buffers.
+
+    Args:
+        prefix (str): put in front of the paths. Default: ''
+        recurse (bool): those of modules below too. Default: True
+        remove_duplicate (bool): gives a shared buffer under its first path only. Default: True
+    """
     yield from self._named_members(
         lambda m: m._buffers.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
     )
 
 
 def children(self: Module) -> Iterator[Module]:
-    """The modules directly below, each once."""
+    """Iterates over the modules directly below, each once."""
     for _, module in self.named_children():
         yield module
 
 
 def named_children(self: Module) -> Iterator[tuple[str, Module]]:
-    """(name, module) of the modules directly below."""
+    """Iterates over (name, module) of the modules directly below, each once.
+
+    Example:
+        >>> [name for name, _ in nn.Sequential(nn.ReLU(), nn.Tanh()).named_children()]
+        ['0', '1']
+    """
     seen = set()
     for name, module in self._modules.items():
         if module is not None and module not in seen:
@@ -132,7 +204,15 @@ def named_children(self: Module) -> Iterator[tuple[str, Module]]:
 
 
 def modules(self: Module, remove_duplicate: bool = True) -> Iterator[Module]:
-    """This module and all below it, each once unless remove_duplicate is False."""
+    """Iterates over this module and all below it.
+
+    Args:
+        remove_duplicate (bool): gives a shared module once. Default: True
+
+    Example:
+        >>> [type(m).__name__ for m in nn.Sequential(nn.ReLU(), nn.Sequential(nn.Tanh())).modules()]
+        ['Sequential', 'ReLU', 'Sequential', 'Tanh']
+    """
     for _, module in self.named_modules(remove_duplicate=remove_duplicate):
         yield module
 
@@ -140,7 +220,17 @@ def modules(self: Module, remove_duplicate: bool = True) -> Iterator[Module]:
 def named_modules(
     self: Module, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
 ) -> Iterator[tuple[str, Module]]:
-    """(path, module) of this module, whose path is the prefix, and of all below it."""
+    """Iterates over (path, module) of this module, whose path is the prefix, and of all below it.
+
+    Args:
+        memo (set): modules to leave out; those met are added. Default: None
+        prefix (str): the path of this module. Default: ''
+        remove_duplicate (bool): gives a shared module under its first path only. Default: True
+
+    Example:
+        >>> [name for name, _ in nn.Sequential(nn.Sequential(nn.Tanh())).named_modules()]
+        ['', '0', '0.0']
+    """
     memo = set() if memo is None else memo
     if self in memo:
         return

@@ -35,7 +35,20 @@ class _InPlace(Module):
 
 
 class Threshold(Module):
-    """x where x > threshold, else value."""
+    """Keeps elements above a threshold and replaces the others: y = x if x > threshold, else value.
+
+    Args:
+        threshold (float): what x is compared with.
+        value (float): what stands for the elements that are not above it.
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Threshold(0.5, -1.0)(torch.tensor([0.2, 0.5, 0.9]))
+        tensor([-1.0000, -1.0000,  0.9000])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -53,14 +66,43 @@ class Threshold(Module):
 
 
 class ReLU(_InPlace):
-    """max(0, x)."""
+    """Sets negative elements to 0: y = max(0, x).
+
+    The usual activation of convolutional networks. Its gradient is 1 for x > 0 and 0 elsewhere: a unit whose input
+    is negative for all samples learns no more ("dies"); `nn.LeakyReLU` and `nn.GELU` keep a gradient there.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.ReLU()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
 class RReLU(Module):
-    """A leaky ReLU whose slope is drawn from [lower, upper) in training and is their mean otherwise."""
+    """Scales negative elements by random factors: y = x if x >= 0, else a x, a drawn from U(lower, upper).
+
+    a is drawn for every element in training; after `eval()` it is the mean, (lower + upper) / 2.
+
+    Args:
+        lower (float): the least factor. Default: 1/8
+        upper (float): the greatest factor. Default: 1/3
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2000,  2.0000])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -78,7 +120,25 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """x limited to [min_val, max_val]."""
+    """Limits elements to an interval: y = min(max(x, min_val), max_val).
+
+    Args:
+        min_val (float): lower end. Default: -1.0
+        max_val (float): upper end, greater than min_val. Default: 1.0
+        inplace (bool): writes the result over the input. Default: False
+        min_value (float): deprecated name of min_val. Default: None
+        max_value (float): deprecated name of max_val. Default: None
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Gradient:
+        1 inside the interval, 0 outside.
+
+    Example:
+        >>> nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 0.5, 3.0]))
+        tensor([-2.0000,  0.5000,  2.0000])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -112,7 +172,20 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """min(max(0, x), 6)."""
+    """Limits elements to [0, 6]: y = min(max(0, x), 6).
+
+    The bound suits reduced precision; MobileNets use it.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.ReLU6()(torch.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -122,14 +195,36 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """1 / (1 + e^-x)."""
+    """Maps elements to (0, 1): y = 1 / (1 + e^-x).
+
+    For a probability at the end of a binary classifier. To train it, leave this layer out and take
+    `nn.BCEWithLogitsLoss`, which does not underflow.
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Sigmoid()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([0.2689, 0.5000, 0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return rl.sigmoid(input)
 
 
 class Hardsigmoid(_InPlace):
-    """relu6(x + 3) / 6."""
+    """Approximates the sigmoid by straight lines: y = min(max(0, x + 3), 6) / 6.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
+        tensor([0.0000, 0.5000, 0.7500, 1.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -138,28 +233,73 @@ class Hardsigmoid(_InPlace):
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """Maps elements to (-1, 1): y = (e^x - e^-x) / (e^x + e^-x).
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Tanh()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.7616,  0.0000,  0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return rl.tanh(input)
 
 
 class SiLU(_InPlace):
-    """x * sigmoid(x)."""
+    """Multiplies elements by their sigmoid: y = x / (1 + e^-x), also called swish.
+
+    Smooth, and slightly negative for x < 0, with its least value -0.278 near x = -1.278.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.SiLU()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.2689,  0.0000,  1.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
-    """x * tanh(softplus(x))."""
+    """Multiplies elements by tanh of their softplus: y = x tanh(log(1 + e^x)).
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Mish()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.3034,  0.0000,  1.9440])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class Hardswish(_InPlace):
-    """x * hardsigmoid(x)."""
+    """Approximates SiLU without exponentials: y = x min(max(0, x + 3), 6) / 6.
+
+    0 up to x = -3 and x from x = 3 on; MobileNetV3 uses it.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Hardswish()(torch.tensor([-1.0, 1.5, 4.0]))
+        tensor([-0.3333,  1.1250,  4.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -168,7 +308,19 @@ class Hardswish(_InPlace):
 
 
 class ELU(Module):
-    """x where positive, else alpha * (e^x - 1)."""
+    """Bends negative elements smoothly towards -alpha: y = x if x > 0, else alpha (e^x - 1).
+
+    Args:
+        alpha (float): minus the limit for x -> -infinity. Default: 1.0
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.ELU()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.6321,  0.0000,  2.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -185,21 +337,60 @@ class ELU(Module):
 
 
 class CELU(ELU):
-    """max(0, x) + min(0, alpha * (e^(x / alpha) - 1))."""
+    """Bends negative elements towards -alpha: y = max(0, x) + min(0, alpha (e^(x / alpha) - 1)).
+
+    Unlike `nn.ELU` it has the derivative 1 at 0 for every alpha.
+
+    Args:
+        alpha (float): minus the limit for x -> -infinity, and how slowly it is reached. Default: 1.0
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.CELU(0.5)(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.4323,  0.0000,  2.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
-    """ELU scaled to keep mean 0 and variance 1 through layers."""
+    """Applies a scaled ELU that keeps mean 0 and variance 1: y = 1.0507 (x if x > 0, else 1.67326 (e^x - 1)).
+
+    It replaces normalisation layers in fully connected networks whose weights start with variance 1 / fan_in
+    (`nn.init.kaiming_normal_(w, nonlinearity="linear")`) and that drop with `nn.AlphaDropout`.
+
+    Args:
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.SELU()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-1.1113,  0.0000,  2.1014])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GLU(Module):
-    """a * sigmoid(b) of the two halves of the input along a dimension."""
+    """Gates one half of the input with the other: y = a sigmoid(b), where x = [a, b] along dim.
+
+    Args:
+        dim (int): the dimension that is halved; its size must be even. Default: -1
+
+    Shape:
+        input (*, 2 N, *) -> (*, N, *)
+
+    Example:
+        >>> nn.GLU()(torch.tensor([1.0, 2.0, 0.0, 10.0]))
+        tensor([0.5000, 1.9999])
+    """
 
     __constants__ = ["dim"]
 
@@ -215,7 +406,24 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution function of x; 'tanh' approximates it."""
+    """Multiplies elements by the normal distribution function: y = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2.
+
+    The activation of most transformers. Checkpoints differ in the form they were trained with: BERT's is exact,
+    GPT-2's is 'tanh'.
+
+    Args:
+        approximate (str): 'none' for the formula above, or 'tanh' for
+            0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). Default: 'none'
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.GELU()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
+        >>> nn.GELU(approximate="tanh")(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1588,  0.0000,  0.8412])
+    """
 
     __constants__ = ["approximate"]
 
@@ -231,7 +439,18 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """x where |x| > lambd, else 0."""
+    """Sets elements near 0 to 0: y = x if |x| > lambd, else 0.
+
+    Args:
+        lambd (float): the greatest magnitude that becomes 0. Default: 0.5
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Hardshrink()(torch.tensor([-1.0, 0.3, 0.5, 2.0]))
+        tensor([-1.,  0.,  0.,  2.])
+    """
 
     __constants__ = ["lambd"]
 
@@ -247,7 +466,19 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """x where positive, else negative_slope * x."""
+    """Scales negative elements down instead of dropping them: y = x if x > 0, else negative_slope x.
+
+    Args:
+        negative_slope (float): the factor of negative elements. Default: 0.01
+        inplace (bool): writes the result over the input. Default: False
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.LeakyReLU(0.1)(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.1000,  0.0000,  2.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -264,14 +495,36 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), without underflow."""
+    """Takes the logarithm of the sigmoid: y = -log(1 + e^-x), computed without overflow.
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.LogSigmoid()(torch.tensor([-100.0, 0.0]))
+        tensor([-100.0000,   -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """log(1 + e^(beta x)) / beta; linear beyond the threshold."""
+    """Smooths the ReLU: y = log(1 + e^(beta x)) / beta.
+
+    Always positive: the usual way to get a variance or a rate out of a network.
+
+    Args:
+        beta (float): sharpness; the greater, the nearer to ReLU. Default: 1.0
+        threshold (float): where beta x is greater, y = x, which avoids overflow. Default: 20.0
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Softplus()(torch.tensor([-2.0, 0.0, 30.0]))
+        tensor([ 0.1269,  0.6931, 30.0000])
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -288,7 +541,20 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x moved towards 0 by lambd, and 0 within it."""
+    """Moves elements towards 0: y = x - lambd if x > lambd, x + lambd if x < -lambd, else 0.
+
+    The proximal step of an L1 penalty (soft thresholding).
+
+    Args:
+        lambd (float): how far, not negative. Default: 0.5
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Softshrink()(torch.tensor([-1.0, 0.25, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     __constants__ = ["lambd"]
 
@@ -304,7 +570,26 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """A leaky ReLU with a learned slope, one for all or one per channel."""
+    """Scales negative elements by a learned factor: y = x if x > 0, else weight x.
+
+    Leave the weight out of weight decay, which would draw it to a plain ReLU.
+
+    Args:
+        num_parameters (int): 1 for one factor in all, or the number of channels for one each. Default: 1
+        init (float): first value of the factors. Default: 0.25
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (*) or, for several factors, (N, C, *) -> the same; channels are dimension 1
+
+    Attributes:
+        weight (num_parameters,): the factors, all init at first.
+
+    Example:
+        >>> nn.PReLU()(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2500,  2.0000], grad_fn=<PreluKernelBackward0>)
+    """
 
     __constants__ = ["num_parameters"]
 
@@ -322,6 +607,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets all factors to `init` again."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -332,14 +618,32 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """Maps elements to (-1, 1): y = x / (1 + |x|).
+
+    Like tanh, with tails that approach the limits slowly.
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Softsign()(torch.tensor([-1.0, 0.0, 3.0]))
+        tensor([-0.5000,  0.0000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """Subtracts the hyperbolic tangent: y = x - tanh(x).
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Tanhshrink()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.2384,  0.0000,  1.0360])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -361,28 +665,76 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """softmax(-x)."""
+    """Turns scores into weights that favour the least: y_i = e^-x_i / sum_j e^-x_j along dim.
+
+    Args:
+        dim (int): the dimension whose weights sum to 1; None warns and guesses. Default: None
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Softmin(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([0.6652, 0.2447, 0.0900])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_AlongDim):
-    """e^x / sum of e^x along a dimension."""
+    """Turns scores into probabilities: y_i = e^x_i / sum_j e^x_j along dim.
+
+    The greatest score is subtracted first, so that nothing overflows. Do not put it before
+    `nn.CrossEntropyLoss`, which takes the scores themselves; for log probabilities use `nn.LogSoftmax`.
+
+    Args:
+        dim (int): the dimension whose probabilities sum to 1; None warns and guesses. Default: None
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.Softmax(dim=1)(torch.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]))
+        tensor([[0.0900, 0.2447, 0.6652],
+                [0.3333, 0.3333, 0.3333]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
-    """log(softmax(x)), without underflow."""
+    """Turns scores into log probabilities: y_i = x_i - log sum_j e^x_j along dim.
+
+    More accurate than the logarithm of `nn.Softmax`, and what `nn.NLLLoss` takes.
+
+    Args:
+        dim (int): the dimension whose probabilities sum to 1; None warns and guesses. Default: None
+
+    Shape:
+        input (*) -> (*), any shape
+
+    Example:
+        >>> nn.LogSoftmax(dim=1)(torch.tensor([[0.0, 1000.0]]))
+        tensor([[-1000.,     0.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Turns scores into probabilities over the channels at each pixel: y_c = e^x_c / sum_k e^x_k.
+
+    Shape:
+        input (N, C, H, W) or (C, H, W) -> the same
+
+    Example:
+        >>> y = nn.Softmax2d()(torch.randn(2, 3, 4, 4))
+        >>> bool(torch.allclose(y.sum(1), torch.ones(2, 4, 4)))
+        True
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -391,14 +743,43 @@ class Softmax2d(Module):
 
 
 class MultiheadAttention(Module):
-    """Attention with several heads.
+    """Attends with several heads: concat(head_1, ..., head_h) W_O^T + b_O.
+
+    Each head is softmax(q k^T / sqrt(d)) v of its own projections q, k and v of query, key and value, of width
+    d = embed_dim / num_heads. Self-attention passes one tensor three times. need_weights=False in the call
+    lets a fused kernel run, which is faster and keeps no L x S matrix.
 
     Args:
-        embed_dim: width of the model; each head has embed_dim / num_heads.
-        dropout: of the attention weights.
-        add_bias_kv, add_zero_attn: add a learned, or a zero, key and value at the end.
-        kdim, vdim: widths of keys and values, embed_dim by default.
-        batch_first: (N, L, E) instead of (L, N, E).
+        embed_dim (int): width of queries and of the output, E.
+        num_heads (int): number of heads, which divides embed_dim.
+        dropout (float): probability of dropping an attention weight in training. Default: 0.0
+        bias (bool): whether the projections have biases. Default: True
+        add_bias_kv (bool): appends a learned key and value to each sequence. Default: False
+        add_zero_attn (bool): appends a key and value of zeros. Default: False
+        kdim (int): width of keys. Default: embed_dim
+        vdim (int): width of values. Default: embed_dim
+        batch_first (bool): tensors are (N, L, E) rather than (L, N, E); the usual mistake is to forget it, as
+            (L, N, E) runs without an error. Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        query (L, N, E), key (S, N, kdim), value (S, N, vdim) -> (L, N, E), and weights (N, L, S) or None;
+        without N for one sample, with N first for batch_first
+
+    Attributes:
+        in_proj_weight (3 E, E): W_Q, W_K, W_V, Xavier uniform; with kdim or vdim of their own there are instead
+            q_proj_weight (E, E), k_proj_weight (E, kdim) and v_proj_weight (E, vdim).
+        in_proj_bias (3 E,): zeros; None with bias=False.
+        out_proj (Linear): the one of W_O and b_O, whose bias starts at 0.
+        bias_k, bias_v (1, 1, E): Xavier normal, with add_bias_kv; else None.
+
+    Example:
+        >>> attention = nn.MultiheadAttention(16, 4, batch_first=True)
+        >>> x = torch.randn(2, 5, 16)
+        >>> y, weights = attention(x, x, x)
+        >>> y.shape, weights.shape
+        (torch.Size([2, 5, 16]), torch.Size([2, 5, 5]))
     """
 
     in_proj_weight: Parameter | None
@@ -462,7 +843,16 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """(one mask of both, its kind): 1 for one of keys alone, (N, L), 2 for (N, heads, L, L), None without."""
+        """Joins attn_mask and key_padding_mask into one.
+
+        Args:
+            attn_mask (Tensor): (L, L) or (N num_heads, L, L), or None.
+            key_padding_mask (Tensor): (N, L), or None.
+            query (Tensor): (N, L, E).
+
+        Returns:
+            (mask, kind): kind 1 for a mask of keys alone, (N, L), 2 for (N, num_heads, L, L); (None, None) without.
+        """
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         n, length = query.shape[:2]
@@ -478,7 +868,22 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """(result, attention weights or None); masks are True or -inf where attention must not look."""
+        """Attends from query over key and value.
+
+        Args:
+            query (Tensor): (L, N, E), or (N, L, E) with batch_first, or (L, E).
+            key (Tensor): (S, N, kdim), in the same order.
+            value (Tensor): (S, N, vdim).
+            key_padding_mask (Tensor): (N, S), True (or -inf, added) at keys to leave out. Default: None
+            need_weights (bool): whether to return the attention weights; False is faster. Default: True
+            attn_mask (Tensor): (L, S) or (N num_heads, L, S), True (or -inf, added) where a query must not look: the
+                opposite of `scaled_dot_product_attention`, whose True takes part. Default: None
+            average_attn_weights (bool): weights are averaged over heads, (N, L, S), or (N, num_heads, L, S). Default: True
+            is_causal (bool): says that attn_mask is the causal mask; it must be given too. Default: False
+
+        Returns:
+            (output, weights), weights None without need_weights.
+        """
         batched = query.dim() == 3
         nested = query.is_nested or key.is_nested or value.is_nested
         masks = (attn_mask, key_padding_mask)

@@ -19,11 +19,34 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log probabilities of targets and their loss, with rare classes in clusters of smaller width.
+    """Gives log probabilities of very many classes: log p(class) = log p(cluster) + log p(class | cluster).
+
+    Classes are numbered by falling frequency. The head scores the frequent ones and one entry per cluster of
+    rare ones; a cluster is scored by a narrower projection, and only for samples whose target is in it.
 
     Args:
-        cutoffs: rising class numbers at which clusters begin; classes are ordered by falling frequency.
-        div_value: how much narrower each next cluster is.
+        in_features (int): size of the input vectors.
+        n_classes (int): number of classes.
+        cutoffs (sequence of int): rising class numbers at which clusters begin; [10, 100] makes the classes 0-9
+            frequent, 10-99 one cluster, and the rest another.
+        div_value (float): cluster i has the width in_features / div_value^(i + 1). Default: 4.0
+        head_bias (bool): whether the head has a bias. Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (N, in_features), target (N,) -> output (N,), the log probabilities of the targets, and their mean
+        loss (); also without N
+
+    Attributes:
+        head (Linear): the scores of frequent classes and clusters.
+        tail (ModuleList): two `nn.Linear` per cluster.
+
+    Example:
+        >>> model = nn.AdaptiveLogSoftmaxWithLoss(16, 1000, cutoffs=[10, 100])
+        >>> output, loss = model(torch.randn(4, 16), torch.tensor([2, 500, 50, 0]))
+        >>> output.shape, loss.shape
+        (torch.Size([4]), torch.Size([]))
     """
 
     def __init__(
@@ -67,13 +90,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
+        """Draws the parameters of head and clusters anew, as `nn.Linear` does."""
         self.head.reset_parameters()
         for down, up in self.tail:  # type: ignore[misc, has-type]
             down.reset_parameters()  # type: ignore[has-type]
             up.reset_parameters()  # type: ignore[has-type]
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        """(log probability of each target, mean loss)."""
+        """Returns the named tuple (output, loss): log probabilities of the targets, and minus their mean.
+
+        Args:
+            input_ (Tensor): (N, in_features), or (in_features,).
+            target_ (Tensor): classes (N,), or ().
+        """
         if target_.dim() == 1:
             if input_.size(0) != target_.size(0):
                 raise RuntimeError("Input and target should have the same size in the batch dimension.")
@@ -127,11 +156,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return rl.cat(parts, 1)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """Log probabilities of all classes, (N, n_classes)."""
+        """Returns the log probabilities of all classes, (N, n_classes).
+
+        Args:
+            input (Tensor): (N, in_features).
+        """
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row; looks into clusters only where needed."""
+        """Returns the most probable class of each row, (N,); clusters are scored only for rows that need them.
+
+        Args:
+            input (Tensor): (N, in_features).
+        """
         head = self.head(input)
         output = head.argmax(1)
         beyond = output >= self.shortlist_size

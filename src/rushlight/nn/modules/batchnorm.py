@@ -8,6 +8,7 @@ import rushlight as rl
 from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn.modules._affine import add_scale, add_shift, reset_affine
+from rushlight.nn.modules._doc import documented, lazily
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -16,6 +17,43 @@ __all__ = [
     "BatchNorm1d", "LazyBatchNorm1d", "BatchNorm2d", "LazyBatchNorm2d", "BatchNorm3d", "LazyBatchNorm3d",
     "SyncBatchNorm",
 ]  # fmt: skip
+
+
+# Completed for each class by `documented`.
+_DOC = """Normalises each channel over the batch: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+In training, mean and (biased) variance are those of the batch, over all dimensions but the channels, and the
+running ones move towards them: running = (1 - momentum) running + momentum batch. After `eval()` the running
+ones serve; forgetting it lets a prediction depend on the rest of its batch. Batches of few samples have
+noisy statistics: `nn.GroupNorm` and `nn.LayerNorm` need none.
+
+Args:
+    num_features (int): number of channels, C.
+    eps (float): added to the variance. Default: 1e-5
+    momentum (float): how far the running statistics move; None for the mean over all batches. Default: 0.1
+    affine (bool): whether there are weight and bias. Default: True
+    track_running_stats (bool): keeps running statistics; without, evaluation uses the batch too. Default: True
+    device (device): where the parameters are made. Default: the default device
+    dtype (dtype): their type. Default: torch.get_default_dtype()
+    bias (bool): whether there is a bias beside the weight. Default: True
+
+Shape:
+    input {shape} -> the same; in training at least two values a channel
+
+Attributes:
+    weight (C,): ones; None with affine=False.
+    bias (C,): zeros; None with affine=False or bias=False.
+    running_mean (C,): zeros, a buffer; None with track_running_stats=False, as those below.
+    running_var (C,): ones, moves towards unbiased variances.
+    num_batches_tracked (scalar): how many batches it has seen in training.
+
+Example:
+    >>> norm = nn.BatchNorm{n}d(16)
+    >>> norm(torch.randn({given})).shape
+    torch.Size([{given}])
+    >>> norm.num_batches_tracked
+    tensor(1)
+"""
 
 
 class _NormBase(Module):
@@ -60,13 +98,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, no batches seen."""
+        """Sets the running statistics to mean 0, variance 1 and no batches seen."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
+        """Resets the running statistics, and weight and bias to ones and zeros."""
         self.reset_running_stats()
         if self.affine:
             reset_affine(self)
@@ -114,27 +153,22 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, use_batch, momentum, self.eps)
 
 
+@documented(_DOC, 1, shape="(N, C) or (N, C, L)", given="8, 16, 50")
 class BatchNorm1d(_BatchNorm):
-    """Normalises each feature of (N, C) or (N, C, L) over the batch, or by running statistics outside
-    training."""
-
     def _check_input_dim(self, input):
         if input.dim() not in (2, 3):
             raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
 
 
+@documented(_DOC, 2, shape="(N, C, H, W)", given="8, 16, 32, 32")
 class BatchNorm2d(_BatchNorm):
-    """Normalises each channel of (N, C, H, W) over the batch, or by running statistics outside training."""
-
     def _check_input_dim(self, input):
         if input.dim() != 4:
             raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
+@documented(_DOC, 3, shape="(N, C, D, H, W)", given="2, 16, 4, 8, 8")
 class BatchNorm3d(_BatchNorm):
-    """Normalises each channel of (N, C, D, H, W) over the batch, or by running statistics outside
-    training."""
-
     def _check_input_dim(self, input):
         if input.dim() != 5:
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
@@ -168,10 +202,12 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.num_batches_tracked = rl.tensor(0, dtype=rl.long, device=device)
 
     def reset_parameters(self) -> None:
+        """Resets statistics and parameters once num_features is known; nothing before."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
+        """Makes parameters and statistics for the channels of an input; called at the first call."""
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]
@@ -183,29 +219,54 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         self.reset_parameters()
 
 
+@lazily(BatchNorm1d, "num_features")
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm1d that takes num_features from its first input."""
-
     cls_to_become = BatchNorm1d
     _check_input_dim = BatchNorm1d._check_input_dim
 
 
+@lazily(BatchNorm2d, "num_features")
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm2d that takes num_features from its first input."""
-
     cls_to_become = BatchNorm2d
     _check_input_dim = BatchNorm2d._check_input_dim
 
 
+@lazily(BatchNorm3d, "num_features")
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm3d that takes num_features from its first input."""
-
     cls_to_become = BatchNorm3d
     _check_input_dim = BatchNorm3d._check_input_dim
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes of a group; a plain one in a single process."""
+    """Normalises each channel over the batches of all processes: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    In training with `nn.parallel.DistributedDataParallel`, each process sees a few samples; their statistics are
+    added up by one all_reduce. In evaluation, or in one process, it is a plain batch norm. Usually made from an
+    existing model by `convert_sync_batchnorm`.
+
+    Args:
+        num_features (int): number of channels, C.
+        eps (float): added to the variance. Default: 1e-5
+        momentum (float): how far the running statistics move; None for the mean over all batches. Default: 0.1
+        affine (bool): whether there are weight and bias. Default: True
+        track_running_stats (bool): keeps running statistics. Default: True
+        process_group (ProcessGroup): the processes to add up over; None for all. Default: None
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+        bias (bool): whether there is a bias beside the weight. Default: True
+
+    Shape:
+        input (N, C, *) -> the same
+
+    Attributes:
+        weight, bias (C,): ones and zeros; None with affine=False.
+        running_mean, running_var (C,): zeros and ones; None with track_running_stats=False.
+        num_batches_tracked (scalar): how many batches it has seen in training.
+
+    Example:
+        >>> nn.SyncBatchNorm(3)(torch.randn(4, 3, 8)).shape
+        torch.Size([4, 3, 8])
+    """
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
@@ -236,7 +297,20 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
-        """A model whose batch normalisations are replaced by SyncBatchNorm with the same state."""
+        """Replaces the batch norms of a model by SyncBatchNorm with the same parameters and statistics.
+
+        Args:
+            module (Module): the model; a batch norm itself is replaced by the result.
+            process_group (ProcessGroup): passed to the new layers. Default: None
+
+        Returns:
+            The model, changed in place, or the new layer.
+
+        Example:
+            >>> model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+            >>> type(nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]).__name__
+            'SyncBatchNorm'
+        """
         out = module
         if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
             out = cls(

@@ -10,7 +10,20 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Reorders channels so that each of `groups` groups gets some of every old one."""
+    """Interleaves groups of channels: channel g C/groups + i moves to i groups + g.
+
+    After a grouped convolution it lets the next one mix what the groups computed, as in ShuffleNet.
+
+    Args:
+        groups (int): number of groups, which divides the number of channels.
+
+    Shape:
+        input (N, C, *) -> (N, C, *)
+
+    Example:
+        >>> nn.ChannelShuffle(2)(torch.arange(6.0).view(1, 6, 1)).flatten()
+        tensor([0., 3., 1., 4., 2., 5.])
+    """
 
     __constants__ = ["groups"]
 

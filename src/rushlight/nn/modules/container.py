@@ -16,7 +16,15 @@ __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList
 
 
 class Container(Module):
-    """An old name of a plain Module with named children."""
+    """Holds named children: an old name of a plain `nn.Module`.
+
+    Args:
+        kwargs (Module): the children by name.
+
+    Example:
+        >>> nn.Container(body=nn.ReLU()).body
+        ReLU()
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__()
@@ -61,16 +69,38 @@ class _Numbered(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def pop(self, key: int) -> Module:
-        """Removes and returns the module at an index."""
+        """Removes and returns the module at an index; the following ones move up.
+
+        Args:
+            key (int): the index; negative ones count from the end.
+        """
         module = self[key]  # type: ignore[index]
         del self[key]
         return module
 
 
 class Sequential(_Numbered):
-    """Modules called one after the other, each on the result of the one before.
+    """Calls modules one after the other: y = f_n(... f_2(f_1(x))).
 
-    Takes the modules, or one OrderedDict that names them.
+    Each module takes the result of the one before as its only argument: what branches, skips or takes several
+    inputs needs a `nn.Module` with a forward of its own. It is indexed, sliced, added (`a + b`) and repeated
+    (`a * 3`, the same modules again) like a list.
+
+    Args:
+        args (Module): the modules, or one OrderedDict that names them.
+
+    Shape:
+        input of the first module -> output of the last
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> model(torch.randn(3, 4)).shape
+        torch.Size([3, 2])
+        >>> model[:2]
+        Sequential(
+          (0): Linear(in_features=4, out_features=8, bias=True)
+          (1): ReLU()
+        )
     """
 
     def __init__(self, *args: Any) -> None:
@@ -97,12 +127,27 @@ class Sequential(_Numbered):
         return self._modules[self._key(idx)]
 
     def append(self, module: Module) -> Self:
-        """Adds a module at the end."""
+        """Adds a module at the end.
+
+        Args:
+            module (Module): what to add.
+
+        Returns:
+            self
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Puts a module in front of the one at an index."""
+        """Puts a module in front of the one at an index; those behind move on.
+
+        Args:
+            index (int): from -n to n.
+            module (Module): what to put there.
+
+        Returns:
+            self
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         n = len(self._modules)
@@ -114,7 +159,14 @@ class Sequential(_Numbered):
         return self
 
     def extend(self, sequential: Iterable[Module]) -> Self:
-        """Adds several modules at the end."""
+        """Adds several modules at the end.
+
+        Args:
+            sequential (iterable of Module): what to add.
+
+        Returns:
+            self
+        """
         for module in list(sequential):
             self.append(module)
         return self
@@ -154,7 +206,24 @@ def _check_times(other):
 
 
 class ModuleList(_Numbered):
-    """A list of modules whose parameters are found; it has no forward of its own."""
+    """Holds modules in a list, so that their parameters are found; it computes nothing itself.
+
+    A plain Python list would hide them from `parameters()`, `to()` and `state_dict()`: the usual cause of layers
+    that do not learn. Call its items in a forward of your own; where they follow each other take `nn.Sequential`.
+
+    Args:
+        modules (iterable of Module): the first items. Default: None
+
+    Example:
+        >>> layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        >>> x = torch.randn(2, 4)
+        >>> for layer in layers:
+        ...     x = layer(x)
+        >>> layers
+        ModuleList(
+          (0-2): 3 x Linear(in_features=4, out_features=4, bias=True)
+        )
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -171,19 +240,38 @@ class ModuleList(_Numbered):
         return self._modules[self._key(idx)]
 
     def append(self, module: Module) -> Self:
-        """Adds a module at the end."""
+        """Adds a module at the end.
+
+        Args:
+            module (Module): what to add.
+
+        Returns:
+            self
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Puts a module in front of the one at an index."""
+        """Puts a module in front of the one at an index; those behind move on.
+
+        Args:
+            index (int): as for list.insert.
+            module (Module): what to put there.
+        """
         modules = list(self._modules.values())
         modules.insert(index, module)
         self._renumber(modules[:-1])
         self.add_module(str(len(modules) - 1), modules[-1])
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Adds several modules at the end."""
+        """Adds several modules at the end.
+
+        Args:
+            modules (iterable of Module): what to add.
+
+        Returns:
+            self
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}"
@@ -222,7 +310,21 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules whose parameters are found, in the order of insertion."""
+    """Holds modules in a dictionary, in the order of insertion, so that their parameters are found.
+
+    A plain dict would hide them from `parameters()`, `to()` and `state_dict()`. Keys become parts of paths, so
+    that they hold no dot and name no attribute of the class.
+
+    Args:
+        modules (mapping or iterable of pairs): names and modules. Default: None
+
+    Example:
+        >>> heads = nn.ModuleDict({"mean": nn.Linear(4, 1), "scale": nn.Linear(4, 1)})
+        >>> heads["mean"](torch.randn(2, 4)).shape
+        torch.Size([2, 1])
+        >>> [name for name, _ in heads.named_parameters()]
+        ['mean.weight', 'mean.bias', 'scale.weight', 'scale.bias']
+    """
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
         super().__init__()
@@ -252,23 +354,34 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
-        """Removes and returns a module."""
+        """Removes and returns a module.
+
+        Args:
+            key (str): its name.
+
+        Raises:
+            KeyError: there is no such name.
+        """
         return self._modules.pop(key)  # type: ignore[return-value]
 
     def keys(self) -> Any:
-        """The names."""
+        """Returns the names, in the order of insertion."""
         return self._modules.keys()
 
     def items(self) -> Any:
-        """(name, module) pairs."""
+        """Returns the (name, module) pairs, in the order of insertion."""
         return self._modules.items()
 
     def values(self) -> Any:
-        """The modules."""
+        """Returns the modules, in the order of insertion."""
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module]) -> None:
-        """Adds or replaces modules from a mapping, or from pairs of name and module."""
+        """Adds or replaces modules.
+
+        Args:
+            modules (mapping or iterable of pairs): names and modules.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, but got "
@@ -310,7 +423,21 @@ def _parameter_line(name, value, old_type=False):
 
 
 class ParameterList(Module):
-    """A list of parameters that `parameters()` finds; other objects may be kept in it too."""
+    """Holds parameters in a list, so that they are found; tensors put in become `nn.Parameter`.
+
+    Other objects may be kept in it too. It cannot be called.
+
+    Args:
+        values (iterable): the first items. Default: None
+
+    Example:
+        >>> weights = nn.ParameterList(torch.zeros(2) for _ in range(3))
+        >>> len(list(weights.parameters()))
+        3
+        >>> weights[0]
+        Parameter containing:
+        tensor([0., 0.], requires_grad=True)
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -342,13 +469,27 @@ class ParameterList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def append(self, value: Any) -> Self:
-        """Adds a value at the end."""
+        """Adds a value at the end; a tensor becomes a parameter.
+
+        Args:
+            value (any): what to add.
+
+        Returns:
+            self
+        """
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Adds several values at the end."""
+        """Adds several values at the end; tensors become parameters.
+
+        Args:
+            values (iterable): what to add; a tensor, which would be taken apart into rows, is refused.
+
+        Returns:
+            self
+        """
         if not isinstance(values, Iterable) or isinstance(
             values, rl.Tensor
         ):  # a tensor would be cut into rows
@@ -367,7 +508,22 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters that `parameters()` finds; other objects may be kept in it too."""
+    """Holds parameters in a dictionary, so that they are found; tensors put in become `nn.Parameter`.
+
+    Other objects may be kept in it too. Insertion order is kept, but a plain mapping given at once is sorted by
+    key. It cannot be called.
+
+    Args:
+        parameters (mapping or iterable of pairs): keys and values. Default: None
+
+    Example:
+        >>> scales = nn.ParameterDict({"left": torch.zeros(2), "right": torch.ones(2)})
+        >>> scales["right"]
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
+        >>> len(list(scales.parameters()))
+        2
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -425,11 +581,16 @@ class ParameterDict(Module):
         return self
 
     def copy(self) -> ParameterDict:
-        """A new ParameterDict of the same values."""
+        """Returns a new ParameterDict of the same values, which are shared."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any | None = None) -> Any:
-        """The value of a key, set to `default` first where it is missing."""
+        """Returns the value of a key, which is set to `default` first where it is missing.
+
+        Args:
+            key (str): the key.
+            default (any): the value to set. Default: None
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -440,40 +601,61 @@ class ParameterDict(Module):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Removes and returns a value."""
+        """Removes a key and returns its value.
+
+        Args:
+            key (str): the key.
+
+        Raises:
+            KeyError: there is no such key.
+        """
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Removes and returns the last (key, value)."""
+        """Removes and returns the (key, value) that came last."""
         key, _ = self._keys.popitem()
         self._keys[key] = None
         value = self.pop(key)
         return key, value
 
     def get(self, key: str, default: Any | None = None) -> Any:
-        """The value of a key, or a default."""
+        """Returns the value of a key, or a default.
+
+        Args:
+            key (str): the key.
+            default (any): what is returned where it is missing. Default: None
+        """
         return self[key] if key in self else default
 
     def fromkeys(self, keys: Iterable[str], default: Any | None = None) -> Any:
-        """A new ParameterDict with the same value at all keys."""
+        """Returns a new ParameterDict with the same value at all keys.
+
+        Args:
+            keys (iterable of str): the keys.
+            default (any): the value. Default: None
+        """
         return ParameterDict((k, default) for k in keys)
 
     def keys(self) -> Any:
-        """The keys."""
+        """Returns the keys, in the order of insertion."""
         return self._keys.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """(key, value) pairs."""
+        """Returns the (key, value) pairs, in the order of insertion."""
         return ((k, self[k]) for k in self._keys)
 
     def values(self) -> Iterable[Any]:
-        """The values."""
+        """Returns the values, in the order of insertion."""
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Adds or replaces values from a mapping, or from pairs of key and value."""
+        """Adds or replaces values; tensors become parameters.
+
+        Args:
+            parameters (mapping or iterable of pairs): keys and values; a plain mapping's are taken sorted by key.
+        """
         if not isinstance(parameters, Iterable):
             raise TypeError(
                 "ParametersDict.update should be called with an iterable of key/value pairs, but got "

@@ -9,6 +9,7 @@ import rushlight as rl
 from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
 from rushlight.nn import init
+from rushlight.nn.modules._doc import documented, lazily
 from rushlight.nn.modules.lazy import LazyModuleMixin
 from rushlight.nn.modules.module import Module
 from rushlight.nn.modules.utils import _ntuple, _reverse_repeat_tuple
@@ -19,6 +20,79 @@ __all__ = [
     "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
     "LazyConvTranspose3d",
 ]  # fmt: skip
+
+# Completed for each class by `documented`.
+_CONV_DOC = """Convolves {data} with learned filters: y[o] = bias[o] + sum_c x[c] * weight[o, c] over channels c.
+
+As everywhere in deep learning, filters are not flipped (cross-correlation). kernel_size=3 with padding=1
+keeps the size, stride=2 halves it. groups=in_channels gives each channel filters of its own (depthwise).
+bias=False is usual before a batch norm, which has a shift.
+
+Args:
+    in_channels (int): channels of the input.
+    out_channels (int): channels of the output: the number of filters.
+    kernel_size ({ints}): size of the filters.
+    stride ({ints}): step of the filters from one output to the next. Default: 1
+    padding ({ints} or str): elements put at both ends; 'valid' for none, 'same' for as
+        many as keep the size (stride 1 only). Default: 0
+    dilation ({ints}): spacing of filter elements in the input. Default: 1
+    groups (int): cuts both kinds of channels into so many groups, each convolved on its own. Default: 1
+    bias (bool): whether to add a learned value to each output channel. Default: True
+    padding_mode (str): what is put there: 'zeros', 'reflect', 'replicate' or 'circular'. Default: 'zeros'
+    device (device): where the parameters are made. Default: the default device
+    dtype (dtype): their type. Default: torch.get_default_dtype()
+
+Shape:
+    input (N, C_in, {L}) -> (N, C_out, {Lo}), both also without N, where
+    {first}_out = floor(({first} + 2 padding{i} - dilation{i} (kernel_size{i} - 1) - 1) / stride{i} + 1){rest}
+
+Attributes:
+    weight (out_channels, in_channels / groups, {k}): drawn from U(-b, b),
+        b = 1 / sqrt(in_channels / groups {area}).
+    bias (out_channels,): drawn from the same; None with bias=False.
+
+Example:
+    >>> layer = nn.Conv{n}d(3, 16, 3, stride=2, padding=1)
+    >>> layer(torch.randn({given})).shape
+    torch.Size([{result}])
+"""
+
+_CONV_TRANSPOSE_DOC = """Convolves {data} in reverse: the gradient of a `nn.Conv{n}d` with respect to its input.
+
+Each input element adds its multiple of the filters to the output, `stride` apart: an upsampling with learned
+weights, also (wrongly) called deconvolution. kernel_size divisible by stride avoids checkerboard patterns.
+
+Args:
+    in_channels (int): channels of the input.
+    out_channels (int): channels of the output.
+    kernel_size ({ints}): size of the filters.
+    stride ({ints}): distance in the output of neighbouring input elements. Default: 1
+    padding ({ints}): what is cut off both ends of the output. Default: 0
+    output_padding ({ints}): added to the size at the end, less than stride or dilation: the
+        size that was meant, as several give a strided convolution the same output size. Default: 0
+    groups (int): cuts both kinds of channels into so many groups, each on its own. Default: 1
+    bias (bool): whether to add a learned value to each output channel. Default: True
+    dilation ({ints}): spacing of filter elements in the output. Default: 1
+    padding_mode (str): 'zeros' alone is possible. Default: 'zeros'
+    device (device): where the parameters are made. Default: the default device
+    dtype (dtype): their type. Default: torch.get_default_dtype()
+
+Shape:
+    input (N, C_in, {L}) -> (N, C_out, {Lo}), both also without N, where
+    {first}_out = ({first} - 1) stride{i} - 2 padding{i} + dilation{i} (kernel_size{i} - 1)
+    + output_padding{i} + 1{rest};
+    a call layer(x, output_size) finds the output_padding that gives this size
+
+Attributes:
+    weight (in_channels, out_channels / groups, {k}): drawn from U(-b, b),
+        b = 1 / sqrt(out_channels / groups {area}).
+    bias (out_channels,): drawn from the same; None with bias=False.
+
+Example:
+    >>> layer = nn.ConvTranspose{n}d(16, 3, 4, stride=2, padding=1)
+    >>> layer(torch.randn({given})).shape
+    torch.Size([{result}])
+"""
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -77,7 +151,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Both uniform within 1 / sqrt(fan_in)."""
+        """Draws weight and bias anew from U(-k, k), k = 1 / sqrt(fan_in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -142,21 +216,18 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, weight, bias)
 
 
+@documented(_CONV_DOC, 1, given="8, 3, 100", result="8, 16, 50")
 class Conv1d(_Conv):
-    """A convolution over (N, C, L)."""
-
     _dims, _name = 1, "conv1d"
 
 
+@documented(_CONV_DOC, 2, given="8, 3, 32, 32", result="8, 16, 16, 16")
 class Conv2d(_Conv):
-    """A convolution over (N, C, H, W)."""
-
     _dims, _name = 2, "conv2d"
 
 
+@documented(_CONV_DOC, 3, given="2, 3, 8, 16, 16", result="2, 16, 4, 8, 8")
 class Conv3d(_Conv):
-    """A convolution over (N, C, D, H, W)."""
-
     _dims, _name = 3, "conv3d"
 
 
@@ -215,21 +286,18 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
+@documented(_CONV_TRANSPOSE_DOC, 1, given="8, 16, 50", result="8, 3, 100")
 class ConvTranspose1d(_ConvTransposeNd):
-    """A transposed convolution over (N, C, L)."""
-
     _dims, _name = 1, "conv_transpose1d"
 
 
+@documented(_CONV_TRANSPOSE_DOC, 2, given="8, 16, 16, 16", result="8, 3, 32, 32")
 class ConvTranspose2d(_ConvTransposeNd):
-    """A transposed convolution over (N, C, H, W)."""
-
     _dims, _name = 2, "conv_transpose2d"
 
 
+@documented(_CONV_TRANSPOSE_DOC, 3, given="2, 16, 4, 8, 8", result="2, 3, 8, 16, 16")
 class ConvTranspose3d(_ConvTransposeNd):
-    """A transposed convolution over (N, C, D, H, W)."""
-
     _dims, _name = 3, "conv_transpose3d"
 
 
@@ -246,10 +314,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     _dims: int
 
     def reset_parameters(self) -> None:
+        """Draws weight and bias as the plain layer does, once in_channels is known; nothing before."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Makes weight and bias for the channels of an input; called at the first call."""
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
@@ -316,37 +386,31 @@ class _LazyConvTranspose(_LazyConvXdMixin):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
 
+@lazily(Conv1d, "in_channels")
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that takes in_channels from its first input."""
-
     cls_to_become = Conv1d
 
 
+@lazily(Conv2d, "in_channels")
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that takes in_channels from its first input."""
-
     cls_to_become = Conv2d
 
 
+@lazily(Conv3d, "in_channels")
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that takes in_channels from its first input."""
-
     cls_to_become = Conv3d
 
 
+@lazily(ConvTranspose1d, "in_channels")
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that takes in_channels from its first input."""
-
     cls_to_become = ConvTranspose1d
 
 
+@lazily(ConvTranspose2d, "in_channels")
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that takes in_channels from its first input."""
-
     cls_to_become = ConvTranspose2d
 
 
+@lazily(ConvTranspose3d, "in_channels")
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that takes in_channels from its first input."""
-
     cls_to_become = ConvTranspose3d

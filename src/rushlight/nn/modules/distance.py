@@ -10,7 +10,20 @@ __all__ = ["PairwiseDistance", "CosineSimilarity"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """Computes the p-norm of the difference of vectors: ||x1 - x2 + eps||_p along the last dimension.
+
+    Args:
+        p (float): exponent of the norm. Default: 2.0
+        eps (float): added to each difference, so that equal vectors are not quite at distance 0. Default: 1e-6
+        keepdim (bool): keeps the last dimension, with size 1. Default: False
+
+    Shape:
+        x1 (*, D), x2 (*, D) -> (*), or (*, 1) with keepdim; x1 and x2 broadcast
+
+    Example:
+        >>> nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -25,7 +38,22 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along a dimension."""
+    """Computes the cosine of the angle between vectors: x1 . x2 / (max(|x1|, eps) max(|x2|, eps)).
+
+    1 means the same direction, 0 orthogonal, -1 opposite. Lengths do not matter.
+
+    Args:
+        dim (int): the dimension that holds the vectors. Default: 1
+        eps (float): the least length a vector is divided by. Default: 1e-8
+
+    Shape:
+        x1 (*, D, *), x2 (*, D, *) -> (*, *) without the dimension D; x1 and x2 broadcast
+
+    Example:
+        >>> x = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+        >>> nn.CosineSimilarity()(x, torch.tensor([[2.0, 0.0]]))
+        tensor([1.0000, 0.7071])
+    """
 
     __constants__ = ["dim", "eps"]
 

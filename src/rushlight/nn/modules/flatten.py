@@ -11,7 +11,23 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Joins the dimensions start_dim to end_dim into one."""
+    """Joins neighbouring dimensions into one: (N, C, H, W) becomes (N, C H W).
+
+    It stands between convolutions and the first `nn.Linear` of a `nn.Sequential`; the default keeps the batch.
+
+    Args:
+        start_dim (int): the first dimension to join. Default: 1
+        end_dim (int): the last one. Default: -1
+
+    Shape:
+        input (*, S_start, ..., S_end, *) -> (*, S_start x ... x S_end, *)
+
+    Example:
+        >>> nn.Flatten()(torch.zeros(32, 1, 5, 5)).shape
+        torch.Size([32, 25])
+        >>> nn.Flatten(0, 2)(torch.zeros(32, 1, 5, 5)).shape
+        torch.Size([160, 5])
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -28,7 +44,19 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits a dimension into several."""
+    """Splits one dimension into several: the inverse of `nn.Flatten`.
+
+    Args:
+        dim (int): the dimension to split.
+        unflattened_size (tuple): the sizes it is split into, whose product is its size; -1 for one that follows.
+
+    Shape:
+        input (*, S_dim, *) -> (*, unflattened_size[0], ..., unflattened_size[-1], *)
+
+    Example:
+        >>> nn.Unflatten(1, (3, 8, 8))(torch.zeros(16, 192)).shape
+        torch.Size([16, 3, 8, 8])
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

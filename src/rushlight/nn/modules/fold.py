@@ -10,7 +10,25 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Sums columns of windows (N, C * kernel area, windows) back into images of output_size."""
+    """Adds columns of sliding blocks up into images: the transpose of `nn.Unfold`, where overlaps are summed.
+
+    It is no inverse of `nn.Unfold` unless blocks do not overlap: divide by `fold(unfold(ones))` for that.
+
+    Args:
+        output_size (int or (int, int)): height and width of the images.
+        kernel_size (int or (int, int)): size of a block.
+        dilation (int or (int, int)): distance of neighbouring elements of a block. Default: 1
+        padding (int or (int, int)): zeros that were around the image when it was unfolded. Default: 0
+        stride (int or (int, int)): step from one block to the next. Default: 1
+
+    Shape:
+        input (N, C x kH x kW, L) or (C x kH x kW, L) -> (N, C, *output_size) or (C, *output_size), where L is the
+        number of blocks that `nn.Unfold` finds in an image of output_size
+
+    Example:
+        >>> nn.Fold((1, 4), kernel_size=(1, 2))(torch.ones(1, 2, 3))
+        tensor([[[[1., 2., 2., 1.]]]])
+    """
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
@@ -40,7 +58,25 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """Windows of images as columns: (N, C, H, W) to (N, C * kernel area, windows)."""
+    """Takes sliding blocks out of images, each as a column: im2col.
+
+    A convolution is a product with the columns: `weight.flatten(1) @ unfold(x)`.
+
+    Args:
+        kernel_size (int or (int, int)): size of a block.
+        dilation (int or (int, int)): distance of neighbouring elements of a block. Default: 1
+        padding (int or (int, int)): zeros put around the image. Default: 0
+        stride (int or (int, int)): step from one block to the next. Default: 1
+
+    Shape:
+        input (N, C, H, W) or (C, H, W) -> (N, C x kH x kW, L) or (C x kH x kW, L), L the number of blocks,
+        floor((H + 2 padding[0] - dilation[0] (kH - 1) - 1) / stride[0] + 1) times the same of W with index 1
+
+    Example:
+        >>> nn.Unfold(kernel_size=(1, 2))(torch.arange(4.0).view(1, 1, 1, 4))
+        tensor([[[0., 1., 2.],
+                 [1., 2., 3.]]])
+    """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

@@ -6,12 +6,45 @@ import warnings
 
 from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
+from rushlight.nn.modules._doc import documented, lazily
 from rushlight.nn.modules.batchnorm import _LazyNormBase, _NormBase
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
     "LazyInstanceNorm3d",
 ]  # fmt: skip
+
+
+# Completed for each class by `documented`.
+_DOC = """Normalises each channel of each sample: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+Mean and (biased) variance are over {L} alone, so that samples do not see each other and training and
+evaluation are the same; style transfer uses it. With track_running_stats=True, evaluation takes running
+statistics as `nn.BatchNorm{n}d` does. Unlike `nn.LayerNorm` it has statistics per channel.
+
+Args:
+    num_features (int): number of channels, C.
+    eps (float): added to the variance. Default: 1e-5
+    momentum (float): how far running statistics move in a batch. Default: 0.1
+    affine (bool): whether there are weight and bias. Default: False
+    track_running_stats (bool): keeps running statistics and uses them after `eval()`. Default: False
+    device (device): where the parameters are made. Default: the default device
+    dtype (dtype): their type. Default: torch.get_default_dtype()
+    bias (bool): whether there is a bias beside the weight. Default: True
+
+Shape:
+    input (N, C, {L}) or (C, {L}) -> the same; more than one element in {L}
+
+Attributes:
+    weight (C,): ones, with affine=True; else None.
+    bias (C,): zeros, with affine=True; None without, or with bias=False.
+    running_mean, running_var (C,): zeros and ones, with track_running_stats=True; else None.
+
+Example:
+    >>> norm = nn.InstanceNorm{n}d(16, affine=True)
+    >>> norm(torch.randn({given})).shape
+    torch.Size([{given}])
+"""
 
 
 class _InstanceNorm(_NormBase):
@@ -87,21 +120,18 @@ class _InstanceNorm(_NormBase):
         return self._apply_instance_norm(input)
 
 
+@documented(_DOC, 1, given="8, 16, 50")
 class InstanceNorm1d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, L) or (C, L)."""
-
     _dims = 1
 
 
+@documented(_DOC, 2, given="8, 16, 32, 32")
 class InstanceNorm2d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, H, W) or (C, H, W)."""
-
     _dims = 2
 
 
+@documented(_DOC, 3, given="2, 16, 4, 8, 8")
 class InstanceNorm3d(_InstanceNorm):
-    """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
-
     _dims = 3
 
 
@@ -114,22 +144,19 @@ class _LazyInstance(_LazyNormBase):
         super().initialize_parameters(input)
 
 
+@lazily(InstanceNorm1d, "num_features")
 class LazyInstanceNorm1d(_LazyInstance, _InstanceNorm):
-    """An InstanceNorm1d that takes num_features from its first input."""
-
     cls_to_become = InstanceNorm1d
     _dims = 1
 
 
+@lazily(InstanceNorm2d, "num_features")
 class LazyInstanceNorm2d(_LazyInstance, _InstanceNorm):
-    """An InstanceNorm2d that takes num_features from its first input."""
-
     cls_to_become = InstanceNorm2d
     _dims = 2
 
 
+@lazily(InstanceNorm3d, "num_features")
 class LazyInstanceNorm3d(_LazyInstance, _InstanceNorm):
-    """An InstanceNorm3d that takes num_features from its first input."""
-
     cls_to_become = InstanceNorm3d
     _dims = 3

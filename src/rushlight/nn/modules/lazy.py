@@ -11,10 +11,23 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Lets a module start with uninitialised parameters and fill them in at its first call.
+    """Lets a module start with parameters without a shape and make them at its first call.
 
-    A subclass defines `initialize_parameters(*input)`, and `cls_to_become`: the plain class it then turns
-    into.
+    It stands before the plain class among the bases. A subclass creates `nn.UninitializedParameter`s, defines
+    `initialize_parameters`, and names in `cls_to_become` the plain class it turns into.
+
+    Args:
+        args (any): passed on to the next class.
+        kwargs (any): likewise.
+
+    Example:
+        >>> layer = nn.LazyLinear(2)
+        >>> layer.has_uninitialized_params()
+        True
+        >>> layer(torch.randn(1, 5)).shape
+        torch.Size([1, 2])
+        >>> type(layer).__name__, layer.in_features
+        ('Linear', 5)
     """
 
     _parameters: dict[str, Any]
@@ -49,11 +62,16 @@ class LazyModuleMixin:
                 value.materialize(state_dict[key].shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> Any:
-        """Materialises the parameters from the first input; subclasses define it."""
+        """Gives the parameters their shapes from the arguments of the first call; subclasses define it.
+
+        Args:
+            args (any): what the module was called with.
+            kwargs (any): likewise.
+        """
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> Any:
-        """Whether some parameter or buffer of this module itself has no shape yet."""
+        """Returns whether some parameter or buffer of this module itself (not of children) has no shape yet."""
         return any(is_lazy(v) for v in (*self._parameters.values(), *self._buffers.values()))
 
     def _infer_parameters(self, module, args, kwargs=None):

@@ -14,7 +14,19 @@ __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
 
 class LinearCrossEntropyOptions:
-    """How to cut the batch into pieces. Accepted for compatibility: the result does not depend on it."""
+    """Holds options for cutting a batch into pieces; accepted for compatibility, results do not depend on them.
+
+    Args:
+        allow_retain_graph (bool): kept. Default: False
+        batch_chunk_size (int): kept. Default: None
+        chunking_method (str): kept. Default: 'auto'
+        acc_policy (str): kept. Default: 'auto'
+        acc_dtype (dtype): kept. Default: None
+
+    Example:
+        >>> nn.LinearCrossEntropyOptions(batch_chunk_size=64).batch_chunk_size
+        64
+    """
 
     __slots__ = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
 
@@ -45,11 +57,33 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(Module):
-    """Cross entropy of a linear layer's scores, with the layer inside.
+    """Computes the cross entropy of a linear layer's scores, with the layer inside: CE(x A^T + b, target).
+
+    The last layer and the loss of a classifier in one module.
 
     Args:
-        in_features, num_classes: sizes of the layer.
-        out_features: further dimensions of the targets, (d1, ...).
+        in_features (int): size of the input vectors.
+        num_classes (int): number of classes, C.
+        out_features (tuple of int): further dimensions of the targets, (d1, ...). Default: ()
+        bias (bool): whether the layer has b. Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+        reduction (str): 'mean' or 'sum' over all elements, or 'none' for the loss of each. Default: 'mean'
+        weight (Tensor): a factor for each class, (C,). Default: None
+        ignore_index (int): a target whose samples count for nothing; None means -100. Default: None
+        label_smoothing (float): share of the target spread over all classes, in [0, 1]. Default: 0.0
+        options (LinearCrossEntropyOptions): accepted, without effect. Default: None
+
+    Shape:
+        input (N, in_features) or (in_features,), target (N, d1, ...) -> (), or (N, d1, ...) for 'none'
+
+    Attributes:
+        linear (Linear): the layer, with weight (C d1 ..., in_features).
+
+    Example:
+        >>> loss = nn.LinearCrossEntropyLoss(16, 5)
+        >>> loss(torch.randn(3, 16), torch.tensor([1, 0, 4])).shape
+        torch.Size([])
     """
 
     weight: Tensor | None

@@ -93,15 +93,42 @@ def _too_early(module, kind):
 
 
 def _no_forward(self, *input):
-    """Defines the computation of the module; every subclass writes its own."""
+    """Computes the module's output from its inputs; every subclass writes its own. It is run by calling the module.
+
+    Raises:
+        NotImplementedError: the class has no forward.
+    """
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
 class Module:
-    """A part of a model: parameters, buffers, child modules and a `forward` that uses them.
+    """Holds a part of a model: parameters, buffers, child modules and a `forward` that uses them.
 
-    Assigning a Parameter or a Module to an attribute registers it. Call the object, not `forward`,
-    so that hooks run and errors name the part of the model they come from.
+    Begin `__init__` of a subclass with `super().__init__()`. Assigning a Parameter or a Module to an attribute
+    registers it, so that `parameters()`, `to()` and `state_dict()` find it; what a plain list or dict holds is not
+    found (`nn.ModuleList`, `nn.ModuleDict`). Call the object, not `forward`: then hooks run, and errors name the
+    part of the model they come from.
+
+    Args:
+        args (any): refused, unless a subclass sets call_super_init, which passes them to the next base class.
+        kwargs (any): likewise.
+
+    Attributes:
+        training (bool): whether dropout drops and batch norms use the batch; set by `train()` and `eval()`.
+
+    Example:
+        >>> class Net(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.hidden = nn.Linear(4, 8)
+        ...         self.scale = nn.Parameter(torch.ones(1))
+        ...     def forward(self, x):
+        ...         return self.scale * self.hidden(x).relu()
+        >>> net = Net()
+        >>> net(torch.randn(2, 4)).shape
+        torch.Size([2, 8])
+        >>> [name for name, _ in net.named_parameters()]
+        ['scale', 'hidden.weight', 'hidden.bias']
     """
 
     dump_patches = False
@@ -177,7 +204,12 @@ class Module:
         return _hooks.call(self, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compiles this module's calls, in place, with `rushlight.compile`."""
+        """Compiles this module's calls, in place, with `torch.compile`.
+
+        Args:
+            args (any): passed to `torch.compile`.
+            kwargs (any): likewise.
+        """
         _C._use_module_hooks()
         self.__dict__["_compiled_call_impl"] = rl.compile(
             lambda *a, **k: _hooks.call(self, a, k), *args, **kwargs
@@ -186,12 +218,20 @@ class Module:
     # Registration
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that is part of the state but not trained (running means, masks).
+        """Adds a tensor that is part of the state but is not trained: running means, masks, tables of positions.
+
+        `to()` moves it and `state_dict()` saves it. A tensor attribute that is no buffer stays where it was made.
 
         Args:
-            name: the attribute under which it is found.
-            tensor: its values, or None for a buffer that is absent for now.
-            persistent: whether the state_dict holds it.
+            name (str): the attribute under which it is found, without dots.
+            tensor (Tensor): its values, or None for a buffer that is absent for now.
+            persistent (bool): whether the state_dict holds it. Default: True
+
+        Example:
+            >>> module = nn.Module()
+            >>> module.register_buffer("mean", torch.zeros(2))
+            >>> module.mean
+            tensor([0., 0.])
         """
         if "_buffers" not in self.__dict__:
             raise _too_early(self, "buffer")
@@ -208,7 +248,12 @@ class Module:
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter, or None for one that is absent, under an attribute's name."""
+        """Adds a parameter; assigning a `nn.Parameter` to an attribute does the same.
+
+        Args:
+            name (str): the attribute under which it is found, without dots.
+            param (Parameter): the parameter, or None for one that is absent (bias=False).
+        """
         if "_parameters" not in self.__dict__:
             raise _too_early(self, "parameter")
         _check_name(self, "parameter", name, self._parameters)
@@ -227,14 +272,24 @@ class Module:
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a child under an attribute's name."""
+        """Adds a child module; assigning it to an attribute does the same.
+
+        Args:
+            name (str): the attribute under which it is found, without dots.
+            module (Module): the child, or None for one that is absent.
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
         self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Another name of `add_module`."""
+        """Adds a child module: another name of `add_module`.
+
+        Args:
+            name (str): the attribute under which it is found.
+            module (Module): the child, or None.
+        """
         self.add_module(name, module)
 
     # Paths
@@ -248,7 +303,21 @@ class Module:
     # Everything at once
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
-        """Calls fn(module) on every module below, then on this one; returns self."""
+        """Calls fn(module) on every module below and then on this one, often to initialise parameters.
+
+        Args:
+            fn (callable): what is called.
+
+        Returns:
+            self
+
+        Example:
+            >>> def start(module):
+            ...     if isinstance(module, nn.Linear):
+            ...         nn.init.ones_(module.weight)
+            >>> nn.Sequential(nn.Linear(2, 1), nn.ReLU()).apply(start)[0].weight.detach()
+            tensor([[1., 1.]])
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -258,39 +327,87 @@ class Module:
     to = _module_convert.to
 
     def to_empty(self, *, device: device | str | int | None, recurse: bool = True) -> Self:
-        """Moves parameters and buffers to a device without copying their values."""
+        """Moves parameters and buffers to a device without their values, which are undefined then.
+
+        For models made on the device 'meta', which take no memory: fill them by `load_state_dict` afterwards.
+
+        Args:
+            device (device): where.
+            recurse (bool): whether children are moved too. Default: True
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: rl.empty_like(t, device=device), recurse=recurse)
 
     def cuda(self, device: device | str | int | None = None) -> Self:
-        """Moves all parameters and buffers to the GPU."""
+        """Moves all parameters and buffers to a GPU, which raises where there is none.
+
+        Args:
+            device (device): which GPU. Default: the current one
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.cuda(device))
 
     def cpu(self) -> Self:
-        """Moves all parameters and buffers to the CPU."""
+        """Moves all parameters and buffers to the CPU.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.cpu())
 
     def type(self, dst_type: dtype | str) -> Self:
-        """Casts all parameters and buffers."""
+        """Casts all parameters and buffers, those of integers too.
+
+        Args:
+            dst_type (dtype or str): the type.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
-        """Casts floating point parameters and buffers to float32."""
+        """Casts floating point parameters and buffers to float32, in place.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self) -> Self:
-        """Casts floating point parameters and buffers to float64."""
+        """Casts floating point parameters and buffers to float64, in place.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self) -> Self:
-        """Casts floating point parameters and buffers to float16."""
+        """Casts floating point parameters and buffers to float16, in place.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Self:
-        """Casts floating point parameters and buffers to bfloat16."""
+        """Casts floating point parameters and buffers to bfloat16, in place.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def share_memory(self) -> Self:
-        """Puts all parameters and buffers in memory shared between processes."""
+        """Moves all parameters and buffers to memory that processes started later share.
+
+        Returns:
+            self
+        """
         return self._apply(lambda t: t.share_memory_())
 
     # Hooks
@@ -332,7 +449,16 @@ class Module:
     # Modes
 
     def train(self, mode: bool = True) -> Self:
-        """Sets training mode here and below: dropout drops, batch norm uses the batch. Returns self."""
+        """Sets training mode here and in all modules below: dropout drops, batch norms use the batch's statistics.
+
+        It does not turn gradients on; a new module is in training mode.
+
+        Args:
+            mode (bool): False for evaluation. Default: True
+
+        Returns:
+            self
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -342,17 +468,45 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Leaves training mode: `train(False)`."""
+        """Sets evaluation mode here and below, `train(False)`: dropout passes, batch norms use running statistics.
+
+        To be called before validation and prediction. It does not turn gradients off: that is `torch.no_grad()`.
+
+        Returns:
+            self
+
+        Example:
+            >>> nn.Dropout(0.5).eval()(torch.ones(3))
+            tensor([1., 1., 1.])
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Sets whether the parameters get gradients: freezes or thaws them. Returns self."""
+        """Sets whether the parameters get gradients: freezes a module, or thaws it.
+
+        Batch norms of a frozen module still update their running statistics unless it is in evaluation mode.
+
+        Args:
+            requires_grad (bool): False freezes. Default: True
+
+        Returns:
+            self
+
+        Example:
+            >>> layer = nn.Linear(2, 1).requires_grad_(False)
+            >>> layer.weight.requires_grad
+            False
+        """
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets all gradients, or fills them with zeros."""
+        """Forgets the gradients of all parameters, which backward would add to.
+
+        Args:
+            set_to_none (bool): sets them to None, which saves memory; False fills them with zeros. Default: True
+        """
         for param in self.parameters():
             if param.grad is not None:
                 if set_to_none:
@@ -489,7 +643,12 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of the repr; layers write their own."""
+        """Returns what stands between the brackets of the repr; layers write their own.
+
+        Example:
+            >>> nn.Linear(2, 3).extra_repr()
+            'in_features=2, out_features=3, bias=True'
+        """
         return ""
 
     def __repr__(self) -> str:

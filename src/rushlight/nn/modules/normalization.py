@@ -29,7 +29,24 @@ class _ResponseNorm(Module):
 
 
 class LocalResponseNorm(_ResponseNorm):
-    """Divides each value by a power of the mean square over neighbouring channels."""
+    """Divides by the mean square of neighbouring channels: y_c = x_c / (k + alpha mean_{c'} x_{c'}^2)^beta.
+
+    c' runs over the `size` channels around c, absent ones counting as 0. It comes from AlexNet; newer networks
+    use `nn.BatchNorm2d` or `nn.LayerNorm`.
+
+    Args:
+        size (int): number of channels of a mean.
+        alpha (float): factor of the mean square. Default: 1e-4
+        beta (float): exponent. Default: 0.75
+        k (float): what is added. Default: 1.0
+
+    Shape:
+        input (N, C, *) -> the same, at least 3 dimensions
+
+    Example:
+        >>> nn.LocalResponseNorm(2, alpha=1.0)(torch.ones(1, 3, 1)).flatten()
+        tensor([0.7378, 0.5946, 0.5946])
+    """
 
     __constants__ = ["size", "alpha", "beta", "k"]
 
@@ -38,7 +55,23 @@ class LocalResponseNorm(_ResponseNorm):
 
 
 class CrossMapLRN2d(_ResponseNorm):
-    """The old form of LocalResponseNorm, for images."""
+    """Divides by the mean square of neighbouring channels: the older form of `nn.LocalResponseNorm`, for images.
+
+    For an even size its channels reach one further ahead than back, there one further back than ahead.
+
+    Args:
+        size (int): number of channels of a mean.
+        alpha (float): factor of the mean square. Default: 1e-4
+        beta (float): exponent. Default: 0.75
+        k (float): what is added. Default: 1
+
+    Shape:
+        input (N, C, H, W) -> the same
+
+    Example:
+        >>> nn.CrossMapLRN2d(2, alpha=1.0)(torch.ones(1, 3, 1, 1)).flatten()
+        tensor([0.5946, 0.5946, 0.7378])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
@@ -58,11 +91,29 @@ def _sizes(normalized_shape):
 
 
 class LayerNorm(Module):
-    """Normalises over the last dimensions, then scales and shifts.
+    """Normalises each sample over its last dimensions: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Samples do not see each other, and training and evaluation are the same: the norm of transformers. For images
+    (N, C, H, W) it wants their size, or the channels moved to the end.
 
     Args:
-        normalized_shape: the sizes of these dimensions; a number for the last one.
-        elementwise_affine: whether there is a learned scale, and, with bias, shift.
+        normalized_shape (int or tuple): sizes of the dimensions to normalise over, those at the end of the input.
+        eps (float): added to the (biased) variance. Default: 1e-5
+        elementwise_affine (bool): whether there are weight and bias. Default: True
+        bias (bool): whether there is a bias beside the weight. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (*, *normalized_shape) -> the same
+
+    Attributes:
+        weight (*normalized_shape): ones; None with elementwise_affine=False.
+        bias (*normalized_shape): zeros; None with elementwise_affine=False or bias=False.
+
+    Example:
+        >>> nn.LayerNorm(4)(torch.tensor([[1.0, 2.0, 3.0, 4.0]])).detach()
+        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
     """
 
     weight: Parameter
@@ -88,6 +139,7 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets weight to ones and bias to zeros."""
         reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -105,7 +157,32 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalises groups of channels of each sample, then scales and shifts each channel."""
+    """Normalises groups of channels of each sample: y = (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Mean and variance are over the channels of a group and all of space, so that the size of the batch does not
+    matter. num_groups=1 normalises the whole sample, num_groups=num_channels each channel.
+
+    Args:
+        num_groups (int): number of groups, which divides num_channels.
+        num_channels (int): number of channels, C.
+        eps (float): added to the (biased) variance. Default: 1e-5
+        affine (bool): whether there are weight and bias. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+        bias (bool): whether there is a bias beside the weight. Default: True
+
+    Shape:
+        input (N, C, *) -> the same
+
+    Attributes:
+        weight (C,): ones; None with affine=False.
+        bias (C,): zeros; None with affine=False or bias=False.
+
+    Example:
+        >>> norm = nn.GroupNorm(3, 6)
+        >>> norm(torch.randn(20, 6, 10, 10)).shape
+        torch.Size([20, 6, 10, 10])
+    """
 
     weight: Parameter
     bias: Parameter
@@ -137,6 +214,7 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets weight to ones and bias to zeros."""
         reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -150,7 +228,28 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divides by the root of the mean square over the last dimensions, then scales."""
+    """Divides by the root mean square over the last dimensions: y = x / sqrt(mean(x^2) + eps) * weight.
+
+    LayerNorm without mean and bias, as LLaMA and its successors use it.
+
+    Args:
+        normalized_shape (int or tuple): sizes of the dimensions to normalise over, those at the end of the input.
+        eps (float): added to the mean square; None for the machine epsilon of the type it computes in (float32
+            for fp16 and bf16). Default: None
+        elementwise_affine (bool): whether there is a weight. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (*, *normalized_shape) -> the same
+
+    Attributes:
+        weight (*normalized_shape): ones; None with elementwise_affine=False.
+
+    Example:
+        >>> nn.RMSNorm(2)(torch.tensor([[3.0, 4.0]])).detach()
+        tensor([[0.8485, 1.1314]])
+    """
 
     weight: Parameter
 
@@ -172,6 +271,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
+        """Sets weight to ones."""
         reset_affine(self)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -27,12 +27,24 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: weights named weight_ih_l0, weight_hh_l0, bias_ih_l0, ... and the checks.
+    """Holds what RNN, LSTM and GRU share: weights by layer and direction, checks, packed and unbatched inputs.
 
     Args:
-        batch_first: (N, L, H) instead of (L, N, H).
-        dropout: between layers.
-        proj_size: an LSTM's state is projected to this size; 0 for none.
+        mode (str): 'LSTM', 'GRU', 'RNN_TANH' or 'RNN_RELU'.
+        input_size (int): size of each step's input.
+        hidden_size (int): size of the state.
+        num_layers (int): layers, each on the outputs of the one before. Default: 1
+        bias (bool): whether there are biases. Default: True
+        batch_first (bool): (N, L, H) rather than (L, N, H). Default: False
+        dropout (float): probability of dropping an output between layers. Default: 0.0
+        bidirectional (bool): runs backwards through the sequence too. Default: False
+        proj_size (int): an LSTM's state is projected to this size; 0 for none. Default: 0
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Example:
+        >>> [tuple(weight.shape) for weight in nn.RNNBase("GRU", 10, 20).all_weights[0]]
+        [(60, 10), (60, 20), (60,), (60,)]
     """
 
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
@@ -110,7 +122,7 @@ class RNNBase(Module):
         super().__setattr__(name, value)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: weights need no common buffer here. Called by programs written for GPUs."""
+        """Does nothing: weights need no common buffer here. Programs written for GPUs call it."""
 
     def _apply(self, fn, recurse=True):
         self._flat_weights: list[Any] = []
@@ -119,12 +131,18 @@ class RNNBase(Module):
         return out
 
     def reset_parameters(self) -> None:
-        """Uniform within 1 / sqrt(hidden_size)."""
+        """Draws all weights and biases anew from U(-k, k), k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises unless an input has the weights' dtype, the right number of dimensions and input_size.
+
+        Args:
+            input (Tensor): the steps' inputs.
+            batch_sizes (Tensor): those of a packed sequence, or None.
+        """
         if input.dtype != self._flat_weights[0].dtype and not rl.is_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({self._flat_weights[0].dtype})"
@@ -139,6 +157,12 @@ class RNNBase(Module):
             )
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """Returns the shape that a state must have, (num_layers x directions, N, size).
+
+        Args:
+            input (Tensor): the steps' inputs.
+            batch_sizes (Tensor): those of a packed sequence, or None.
+        """
         batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
         directions = 2 if self.bidirectional else 1
         return self.num_layers * directions, batch, self.proj_size if self.proj_size > 0 else self.hidden_size
@@ -149,14 +173,34 @@ class RNNBase(Module):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
+        """Raises RuntimeError unless a state has a shape.
+
+        Args:
+            hx (Tensor): the state.
+            expected_hidden_size (tuple): the shape.
+            msg (str): the error, with a place for the shape wanted and the one found. Default: a sentence
+        """
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises unless input and state fit this network.
+
+        Args:
+            input (Tensor): the steps' inputs.
+            hidden (Tensor): the first state; (h_0, c_0) for an LSTM.
+            batch_sizes (Tensor): those of a packed sequence, or None.
+        """
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Tensor, permutation: Tensor | None) -> Any:
+        """Returns a state with its batch reordered.
+
+        Args:
+            hx (Tensor): (num_layers x directions, N, size); (h, c) for an LSTM.
+            permutation (Tensor): indices of the batch, or None to leave it.
+        """
         if permutation is None:
             return hx
         return hx.index_select(1, permutation)
@@ -254,7 +298,7 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
-        """Weights by layer and direction."""
+        """Returns the weights as a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def _replicate_for_data_parallel(self):
@@ -277,8 +321,40 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """A plain recurrent network: h' = tanh(W x + b + U h + c), or with relu; RNN(input_size, hidden_size,
-    ...)."""
+    """Runs a plain recurrent network over sequences: h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh).
+
+    Gradients through many steps vanish or explode: `nn.LSTM` and `nn.GRU` remember longer, and
+    `nn.utils.clip_grad_norm_` helps either. Sequences of unequal length go through
+    `nn.utils.rnn.pack_padded_sequence`.
+
+    Args:
+        input_size (int): size of each step's input.
+        hidden_size (int): size of the state, H.
+        num_layers (int): layers, each on the outputs of the one before. Default: 1
+        nonlinearity (str): 'tanh' or 'relu'. Default: 'tanh'
+        bias (bool): whether there are b_ih and b_hh. Default: True
+        batch_first (bool): input and output are (N, L, *) rather than (L, N, *); states are not changed.
+            Default: False
+        dropout (float): probability of dropping an output of all layers but the last, in training. Default: 0.0
+        bidirectional (bool): runs backwards through the sequence too, D = 2 directions. Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (L, N, input_size), h_0 (num_layers D, N, H), zeros by default -> output (L, N, D H) of the last
+        layer, h_n (num_layers D, N, H); all also without N; a PackedSequence gives one
+
+    Attributes:
+        weight_ih_l0 (H, input_size): W_ih, drawn from U(-k, k), k = 1 / sqrt(H); (H, D H) in further layers l1, ...
+        weight_hh_l0 (H, H): W_hh, drawn from the same. The backward direction's names end in _reverse.
+        bias_ih_l0, bias_hh_l0 (H,): drawn from the same.
+
+    Example:
+        >>> rnn = nn.RNN(10, 20, num_layers=2)
+        >>> output, h_n = rnn(torch.randn(5, 3, 10))
+        >>> output.shape, h_n.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -295,7 +371,39 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """A network of gated recurrent units; GRU(input_size, hidden_size, ...)."""
+    """Runs gated recurrent units over sequences: h_t = (1 - z_t) n_t + z_t h_(t-1).
+
+    r_t = s(W_ir x_t + b_ir + W_hr h_(t-1) + b_hr), z_t likewise with z, s the sigmoid, and
+    n_t = tanh(W_in x_t + b_in + r_t (W_hn h_(t-1) + b_hn)). Nearly as able as `nn.LSTM` with three quarters of its
+    weights. Sequences of unequal length go through `nn.utils.rnn.pack_padded_sequence`.
+
+    Args:
+        input_size (int): size of each step's input.
+        hidden_size (int): size of the state, H.
+        num_layers (int): layers, each on the outputs of the one before. Default: 1
+        bias (bool): whether there are biases. Default: True
+        batch_first (bool): input and output are (N, L, *) rather than (L, N, *); states are not changed.
+            Default: False
+        dropout (float): probability of dropping an output of all layers but the last, in training. Default: 0.0
+        bidirectional (bool): runs backwards through the sequence too, D = 2 directions. Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (L, N, input_size), h_0 (num_layers D, N, H), zeros by default -> output (L, N, D H) of the last
+        layer, h_n (num_layers D, N, H); all also without N; a PackedSequence gives one
+
+    Attributes:
+        weight_ih_l0 (3 H, input_size): W_ir, W_iz, W_in, U(-k, k), k = 1 / sqrt(H); (3 H, D H) in further layers.
+        weight_hh_l0 (3 H, H): drawn from the same. The backward direction's names end in _reverse.
+        bias_ih_l0, bias_hh_l0 (3 H,): drawn from the same.
+
+    Example:
+        >>> gru = nn.GRU(10, 20, batch_first=True)
+        >>> output, h_n = gru(torch.randn(3, 5, 10))
+        >>> output.shape, h_n.shape
+        (torch.Size([3, 5, 20]), torch.Size([1, 3, 20]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "proj_size" in kwargs:
@@ -307,12 +415,53 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A network of long short-term memories; LSTM(input_size, hidden_size, ...)."""
+    """Runs long short-term memories over sequences: c_t = f_t c_(t-1) + i_t g_t, h_t = o_t tanh(c_t).
+
+    i_t = s(W_ii x_t + b_ii + W_hi h_(t-1) + b_hi), f_t and o_t likewise with f and o, s the sigmoid, and g_t with g
+    and tanh. The cell c carries gradients over many steps. Sequences of unequal length go through
+    `nn.utils.rnn.pack_padded_sequence`; to go on after a part of a sequence, pass the states and detach them.
+
+    Args:
+        input_size (int): size of each step's input.
+        hidden_size (int): size of the cell, H.
+        num_layers (int): layers, each on the outputs of the one before. Default: 1
+        bias (bool): whether there are biases. Default: True
+        batch_first (bool): input and output are (N, L, *) rather than (L, N, *); states are not changed.
+            Default: False
+        dropout (float): probability of dropping an output of all layers but the last, in training. Default: 0.0
+        bidirectional (bool): runs backwards through the sequence too, D = 2 directions. Default: False
+        proj_size (int): h_t = W_hr (o_t tanh(c_t)) of this size P < H; 0 for none, P = H. Default: 0
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (L, N, input_size), (h_0 (num_layers D, N, P), c_0 (num_layers D, N, H)), zeros by default
+        -> output (L, N, D P) of the last layer, (h_n, c_n) of their shapes; all also without N; a PackedSequence
+        gives one
+
+    Attributes:
+        weight_ih_l0 (4 H, input_size): W_ii, W_if, W_ig, W_io, U(-k, k), k = 1 / sqrt(H); (4 H, D P) further on.
+        weight_hh_l0 (4 H, P): drawn from the same. The backward direction's names end in _reverse.
+        bias_ih_l0, bias_hh_l0 (4 H,): drawn from the same.
+        weight_hr_l0 (P, H): drawn from the same; only with proj_size.
+
+    Example:
+        >>> lstm = nn.LSTM(10, 20, num_layers=2, bidirectional=True)
+        >>> output, (h_n, c_n) = lstm(torch.randn(5, 3, 10))
+        >>> output.shape, h_n.shape, c_n.shape
+        (torch.Size([5, 3, 40]), torch.Size([4, 3, 20]), torch.Size([4, 3, 20]))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """Returns the shape that the cell state must have, (num_layers x directions, N, hidden_size).
+
+        Args:
+            input (Tensor): the steps' inputs.
+            batch_sizes (Tensor): those of a packed sequence, or None.
+        """
         layers, batch, _ = self.get_expected_hidden_size(input, batch_sizes)
         return layers, batch, self.hidden_size
 
@@ -332,7 +481,15 @@ class LSTM(RNNBase):
         return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """(output, (h_n, c_n)); hx is (h_0, c_0), zeros by default."""
+        """Runs the network over a batch of sequences.
+
+        Args:
+            input (Tensor or PackedSequence): (L, N, input_size), or (N, L, input_size) with batch_first.
+            hx (tuple): (h_0, c_0). Default: zeros
+
+        Returns:
+            (output, (h_n, c_n)): the last layer's output of every step, and the states after the last step.
+        """
         if isinstance(hx, list):
             hx = tuple(hx)
         data, batch_sizes, order, back, batched, hx = self._prepare(input, hx)
@@ -351,7 +508,20 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the cells share: weight_ih, weight_hh, bias_ih and bias_hh."""
+    """Holds what the cells share: weight_ih, weight_hh, bias_ih and bias_hh, and the checks.
+
+    Args:
+        input_size (int): size of the input.
+        hidden_size (int): size of the state.
+        bias (bool): whether there are biases.
+        num_chunks (int): gates, each of hidden_size rows of the weights.
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Example:
+        >>> nn.RNNCellBase(10, 20, bias=True, num_chunks=4).weight_ih.shape
+        torch.Size([80, 10])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -378,7 +548,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform within 1 / sqrt(hidden_size)."""
+        """Draws all weights and biases anew from U(-k, k), k = 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
@@ -427,7 +597,33 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of a plain recurrent network."""
+    """Takes one step of a plain recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh).
+
+    For loops over steps of your own; whole sequences run much faster in `nn.RNN`.
+
+    Args:
+        input_size (int): size of the input.
+        hidden_size (int): size of the state, H.
+        bias (bool): whether there are b_ih and b_hh. Default: True
+        nonlinearity (str): 'tanh' or 'relu'. Default: 'tanh'
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (N, input_size), hx (N, H), zeros by default -> h' (N, H); also without N
+
+    Attributes:
+        weight_ih (H, input_size): drawn from U(-k, k), k = 1 / sqrt(H).
+        weight_hh (H, H): drawn from the same.
+        bias_ih, bias_hh (H,): drawn from the same.
+
+    Example:
+        >>> cell, h = nn.RNNCell(10, 20), torch.zeros(3, 20)
+        >>> for x in torch.randn(6, 3, 10):
+        ...     h = cell(x, h)
+        >>> h.shape
+        torch.Size([3, 20])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -451,7 +647,30 @@ class RNNCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a gated recurrent unit."""
+    """Takes one step of a gated recurrent unit: h' = (1 - z) n + z h; see `nn.GRU` for z and n.
+
+    For loops over steps of your own, a decoder's for instance; whole sequences run faster in `nn.GRU`.
+
+    Args:
+        input_size (int): size of the input.
+        hidden_size (int): size of the state, H.
+        bias (bool): whether there are biases. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (N, input_size), hx (N, H), zeros by default -> h' (N, H); also without N
+
+    Attributes:
+        weight_ih (3 H, input_size): drawn from U(-k, k), k = 1 / sqrt(H).
+        weight_hh (3 H, H): drawn from the same.
+        bias_ih, bias_hh (3 H,): drawn from the same.
+
+    Example:
+        >>> cell = nn.GRUCell(10, 20)
+        >>> cell(torch.randn(3, 10)).shape
+        torch.Size([3, 20])
+    """
 
     def __init__(
         self,
@@ -468,7 +687,31 @@ class GRUCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of a long short-term memory: (h, c)."""
+    """Takes one step of a long short-term memory: c' = f c + i g, h' = o tanh(c'); see `nn.LSTM` for i, f, g and o.
+
+    For loops over steps of your own, a decoder's for instance; whole sequences run faster in `nn.LSTM`.
+
+    Args:
+        input_size (int): size of the input.
+        hidden_size (int): size of the state, H.
+        bias (bool): whether there are biases. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (N, input_size), hx = (h (N, H), c (N, H)), zeros by default -> (h', c'); also without N
+
+    Attributes:
+        weight_ih (4 H, input_size): drawn from U(-k, k), k = 1 / sqrt(H).
+        weight_hh (4 H, H): drawn from the same.
+        bias_ih, bias_hh (4 H,): drawn from the same.
+
+    Example:
+        >>> cell = nn.LSTMCell(10, 20)
+        >>> h, c = cell(torch.randn(3, 10))
+        >>> h.shape, c.shape
+        (torch.Size([3, 20]), torch.Size([3, 20]))
+    """
 
     def __init__(
         self,

@@ -40,13 +40,34 @@ def _take_table(module, given, trained, device, dtype):
 
 
 class Embedding(Module):
-    """A table of vectors, looked up by index.
+    """Looks up rows of a learned table: y = weight[input].
+
+    The first layer of models of words or other categories. An index that is negative or beyond the table raises.
 
     Args:
-        padding_idx: a row that starts at 0 and gets no gradient.
-        max_norm: rows in use that are longer are scaled down, in place.
-        scale_grad_by_freq: divides a row's gradient by how often it occurs.
-        sparse: makes the gradient of the table a sparse tensor.
+        num_embeddings (int): number of rows V, the size of the vocabulary.
+        embedding_dim (int): size of each vector, D.
+        padding_idx (int): a row that starts at 0 and gets no gradient, for padding tokens. Default: None
+        max_norm (float): rows looked up whose norm is greater are scaled down to it, in place. Default: None
+        norm_type (float): p of that p-norm. Default: 2.0
+        scale_grad_by_freq (bool): divides a row's gradient by how often it occurs in the batch. Default: False
+        sparse (bool): makes the gradient of weight a sparse tensor; few optimizers take it (SGD, SparseAdam,
+            Adagrad). Default: False
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (*), integers in [0, V) -> (*, D)
+
+    Attributes:
+        weight (V, D): drawn from N(0, 1).
+
+    Example:
+        >>> table = nn.Embedding(10, 3)
+        >>> table(torch.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])).shape
+        torch.Size([2, 4, 3])
+        >>> nn.Embedding(10, 3, padding_idx=0)(torch.tensor([0])).detach()
+        tensor([[0., 0., 0.]])
     """
 
     weight: Parameter
@@ -77,7 +98,7 @@ class Embedding(Module):
         _take_table(self, _weight, not _freeze, device, dtype)
 
     def reset_parameters(self) -> None:
-        """Standard normal."""
+        """Draws the table anew from N(0, 1); the row padding_idx becomes 0."""
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
@@ -122,7 +143,25 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """An Embedding of a given table, which is not trained unless freeze=False."""
+        """Makes an Embedding of a given table.
+
+        Args:
+            embeddings (Tensor): the table (V, D), shared, not copied.
+            freeze (bool): leaves the table out of training (requires_grad=False). Default: True
+            padding_idx (int): a row that gets no gradient; its values stay. Default: None
+            max_norm (float): as for the constructor. Default: None
+            norm_type (float): as for the constructor. Default: 2.0
+            scale_grad_by_freq (bool): as for the constructor. Default: False
+            sparse (bool): as for the constructor. Default: False
+
+        Returns:
+            The new Embedding.
+
+        Example:
+            >>> table = nn.Embedding.from_pretrained(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+            >>> table(torch.tensor([1]))
+            tensor([[3., 4.]])
+        """
         rows, cols = _check_table(embeddings)
         return cls(
             num_embeddings=rows, embedding_dim=cols, _weight=embeddings, _freeze=freeze,
@@ -132,7 +171,37 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima over bags of rows of a table; see `functional.embedding_bag`."""
+    """Reduces bags of rows of a learned table: y_b = mean, sum or max of weight[i] over the indices i of bag b.
+
+    Quicker than `nn.Embedding` followed by a mean, and bags may differ in length: for bags of words and features
+    of recommenders. An empty bag gives zeros.
+
+    Args:
+        num_embeddings (int): number of rows, V.
+        embedding_dim (int): size of each vector, D.
+        max_norm (float): rows looked up whose norm is greater are scaled down to it, in place. Default: None
+        norm_type (float): p of that p-norm. Default: 2.0
+        scale_grad_by_freq (bool): divides a row's gradient by how often it occurs; not for 'max'. Default: False
+        mode (str): 'sum', 'mean' or 'max'. Default: 'mean'
+        sparse (bool): makes the gradient of weight a sparse tensor; not for 'max'. Default: False
+        include_last_offset (bool): offsets has one more entry, the end of the last bag. Default: False
+        padding_idx (int): a row that bags leave out, and that gets no gradient. Default: None
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        input (B, N), or (N,) with offsets (B,) at which bags start -> (B, D); per_sample_weights of the shape of
+        input, for mode 'sum', are factors of the rows
+
+    Attributes:
+        weight (V, D): drawn from N(0, 1).
+
+    Example:
+        >>> bags = nn.EmbeddingBag.from_pretrained(torch.arange(6.0).view(3, 2), mode="sum")
+        >>> bags(torch.tensor([0, 1, 2]), offsets=torch.tensor([0, 2]))
+        tensor([[2., 4.],
+                [4., 5.]])
+    """
 
     weight: Parameter
 
@@ -192,7 +261,22 @@ class EmbeddingBag(Module):
         sparse: bool = False,
         include_last_offset: bool = False, padding_idx: int | None = None,
     ) -> Any:  # fmt: skip
-        """An EmbeddingBag of a given table, which is not trained unless freeze=False."""
+        """Makes an EmbeddingBag of a given table.
+
+        Args:
+            embeddings (Tensor): the table (V, D), shared, not copied.
+            freeze (bool): leaves the table out of training (requires_grad=False). Default: True
+            max_norm (float): as for the constructor. Default: None
+            norm_type (float): as for the constructor. Default: 2.0
+            scale_grad_by_freq (bool): as for the constructor. Default: False
+            mode (str): as for the constructor. Default: 'mean'
+            sparse (bool): as for the constructor. Default: False
+            include_last_offset (bool): as for the constructor. Default: False
+            padding_idx (int): as for the constructor; the row's values stay. Default: None
+
+        Returns:
+            The new EmbeddingBag.
+        """
         norm = (max_norm, norm_type, scale_grad_by_freq)
         out = cls(  # type: ignore[call-arg]
             *_check_table(embeddings), *norm, mode, sparse, embeddings, include_last_offset, padding_idx

@@ -68,13 +68,40 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
 
 
 class Transformer(Module):
-    """Encoder and decoder of "Attention Is All You Need".
+    """Runs an encoder over src and a decoder over tgt that attends to the result: decoder(tgt, encoder(src)).
+
+    The model of "Attention Is All You Need" without embeddings, positions and the output layer, which are yours to
+    add. In training pass tgt shifted by one and its causal mask: else positions see what they are to predict.
 
     Args:
-        d_model, nhead: width and number of heads.
-        dim_feedforward: width of the hidden layer after attention.
-        batch_first: (N, L, E) instead of (L, N, E).
-        norm_first: normalises before attention and feed-forward instead of after.
+        d_model (int): width of the model, E. Default: 512
+        nhead (int): attention heads, which divide d_model. Default: 8
+        num_encoder_layers (int): layers of the encoder. Default: 6
+        num_decoder_layers (int): layers of the decoder. Default: 6
+        dim_feedforward (int): width of the hidden layer after attention. Default: 2048
+        dropout (float): probability of all dropouts. Default: 0.1
+        activation (str or callable): of the hidden layer: 'relu', 'gelu' or a function. Default: relu
+        custom_encoder (Module): an encoder in place of the standard one. Default: None
+        custom_decoder (Module): a decoder in place of the standard one. Default: None
+        layer_norm_eps (float): eps of the layer norms. Default: 1e-5
+        batch_first (bool): (N, L, E) rather than (L, N, E). Default: False
+        norm_first (bool): normalises before attention and feed-forward, which eases training deep stacks, rather
+            than after. Default: False
+        bias (bool): whether linear layers and norms have biases. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        src (S, N, E), tgt (T, N, E) -> (T, N, E); also without N
+
+    Attributes:
+        encoder, decoder (Module): the two stacks; all matrices Xavier uniform.
+
+    Example:
+        >>> model = nn.Transformer(d_model=16, nhead=2, num_encoder_layers=1, num_decoder_layers=1)
+        >>> mask = nn.Transformer.generate_square_subsequent_mask(4)
+        >>> model(torch.randn(7, 3, 16), torch.randn(4, 3, 16), tgt_mask=mask).shape
+        torch.Size([4, 3, 16])
     """
 
     def __init__(
@@ -118,6 +145,24 @@ class Transformer(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, src_is_causal: bool | None = None, tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
+        """Encodes src and decodes tgt. Masks are True (or -inf, added) where attention must not look.
+
+        Args:
+            src (Tensor): (S, N, E).
+            tgt (Tensor): (T, N, E).
+            src_mask (Tensor): (S, S) or (N nhead, S, S). Default: None
+            tgt_mask (Tensor): (T, T) or (N nhead, T, T), usually the causal mask. Default: None
+            memory_mask (Tensor): (T, S) or (N nhead, T, S). Default: None
+            src_key_padding_mask (Tensor): (N, S), True at padding. Default: None
+            tgt_key_padding_mask (Tensor): (N, T), True at padding. Default: None
+            memory_key_padding_mask (Tensor): (N, S), usually src_key_padding_mask again. Default: None
+            src_is_causal (bool): says whether src_mask is causal; None compares. Default: None
+            tgt_is_causal (bool): says whether tgt_mask is causal; None compares. Default: None
+            memory_is_causal (bool): says whether memory_mask is causal. Default: False
+
+        Returns:
+            (T, N, E)
+        """
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
@@ -137,7 +182,19 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: device | str | int | None = None, dtype: dtype | None = None
     ) -> Tensor:
-        """The causal mask: -inf above the diagonal, 0 elsewhere."""
+        """Returns the causal mask (sz, sz): -inf above the diagonal, 0 elsewhere, so that position i sees up to i.
+
+        Args:
+            sz (int): length of the sequence.
+            device (device): where. Default: the default device
+            dtype (dtype): its type. Default: torch.get_default_dtype()
+
+        Example:
+            >>> nn.Transformer.generate_square_subsequent_mask(3)
+            tensor([[0., -inf, -inf],
+                    [0., 0., -inf],
+                    [0., 0., 0.]])
+        """
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):
@@ -147,7 +204,32 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """A stack of copies of an encoder layer."""
+    """Applies num_layers copies of an encoder layer one after the other: layer_n(... layer_1(src)).
+
+    The copies start with the same values: for others, reset their parameters. In evaluation, without gradients
+    and mask, a
+    batch with src_key_padding_mask runs without its padding, whose outputs are then 0 (before norm).
+
+    Args:
+        encoder_layer (Module): a `nn.TransformerEncoderLayer` to copy.
+        num_layers (int): number of copies.
+        norm (Module): applied to the result, usually a layer norm with norm_first=True. Default: None
+        enable_nested_tensor (bool): leaves padding out as said above, for layers with batch_first=True that norm
+            last. Default: True
+        mask_check (bool): makes sure that the padding is at the end before it is left out. Default: True
+
+    Shape:
+        src (S, N, E) -> (S, N, E), in the order of the layers
+
+    Attributes:
+        layers (ModuleList): the copies.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, batch_first=True)
+        >>> encoder = nn.TransformerEncoder(layer, num_layers=2)
+        >>> encoder(torch.randn(3, 5, 16)).shape
+        torch.Size([3, 5, 16])
+    """
 
     __constants__ = ["norm"]
 
@@ -174,6 +256,17 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        """Encodes src.
+
+        Args:
+            src (Tensor): (S, N, E), or (N, S, E) with batch_first.
+            mask (Tensor): (S, S) or (N nhead, S, S), True (or -inf, added) where not to look. Default: None
+            src_key_padding_mask (Tensor): (N, S), True at padding. Default: None
+            is_causal (bool): says whether mask is causal; None compares. Default: None
+
+        Returns:
+            The shape of src.
+        """
         padding = src_key_padding_mask
         if self.training or not _are_booleans(mask, padding):
             src_key_padding_mask = F._canonical_mask(
@@ -234,7 +327,27 @@ def _takes_nested(layer):
 
 
 class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer."""
+    """Applies num_layers copies of a decoder layer one after the other: layer_n(... layer_1(tgt, memory), memory).
+
+    The copies start with the same values: for others, reset their parameters.
+
+    Args:
+        decoder_layer (Module): a `nn.TransformerDecoderLayer` to copy.
+        num_layers (int): number of copies.
+        norm (Module): applied to the result. Default: None
+
+    Shape:
+        tgt (T, N, E), memory (S, N, E) -> (T, N, E), in the order of the layers
+
+    Attributes:
+        layers (ModuleList): the copies.
+
+    Example:
+        >>> layer = nn.TransformerDecoderLayer(d_model=16, nhead=2)
+        >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(torch.randn(4, 3, 16), torch.randn(5, 3, 16)).shape
+        torch.Size([4, 3, 16])
+    """
 
     __constants__ = ["norm"]
 
@@ -249,6 +362,21 @@ class TransformerDecoder(Module):
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
+        """Decodes tgt with attention to memory. Masks are True (or -inf, added) where attention must not look.
+
+        Args:
+            tgt (Tensor): (T, N, E).
+            memory (Tensor): (S, N, E), the encoder's result.
+            tgt_mask (Tensor): (T, T) or (N nhead, T, T), usually the causal mask. Default: None
+            memory_mask (Tensor): (T, S) or (N nhead, T, S). Default: None
+            tgt_key_padding_mask (Tensor): (N, T), True at padding. Default: None
+            memory_key_padding_mask (Tensor): (N, S), True at padding. Default: None
+            tgt_is_causal (bool): says whether tgt_mask is causal; None compares. Default: None
+            memory_is_causal (bool): says whether memory_mask is causal. Default: False
+
+        Returns:
+            (T, N, E)
+        """
         output = tgt
         batch_first = (
             getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
@@ -286,7 +414,37 @@ def _make_rest(layer, d_model, dim_feedforward, dropout, activation, eps, norm_f
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with dropout, a shortcut and normalisation."""
+    """Applies self-attention and a feed-forward network: x = norm1(x + attention(x)), y = norm2(x + network(x)).
+
+    With norm_first=True it is x = x + attention(norm1(x)), y = x + network(norm2(x)). The network is
+    linear2(dropout(activation(linear1(x)))); each branch ends in dropout.
+
+    Args:
+        d_model (int): width of the model, E.
+        nhead (int): attention heads, which divide d_model.
+        dim_feedforward (int): width of the hidden layer. Default: 2048
+        dropout (float): probability of all dropouts. Default: 0.1
+        activation (str or callable): 'relu', 'gelu' or a function. Default: relu
+        layer_norm_eps (float): eps of the layer norms. Default: 1e-5
+        batch_first (bool): (N, S, E) rather than (S, N, E). Default: False
+        norm_first (bool): normalises before the branches rather than after the sums. Default: False
+        bias (bool): whether linear layers and norms have biases. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        src (S, N, E) -> (S, N, E); also without N
+
+    Attributes:
+        self_attn (MultiheadAttention): over src.
+        linear1, linear2 (Linear): (E to dim_feedforward) and back.
+        norm1, norm2 (LayerNorm): over E.
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(d_model=16, nhead=2, batch_first=True)
+        >>> layer(torch.randn(3, 5, 16)).shape
+        torch.Size([3, 5, 16])
+    """
 
     linear1: Linear
     linear2: Linear
@@ -318,6 +476,17 @@ class TransformerEncoderLayer(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        """Encodes src by one layer.
+
+        Args:
+            src (Tensor): (S, N, E), or (N, S, E) with batch_first.
+            src_mask (Tensor): (S, S) or (N nhead, S, S), True (or -inf, added) where not to look. Default: None
+            src_key_padding_mask (Tensor): (N, S), True at padding. Default: None
+            is_causal (bool): says that src_mask is causal. Default: False
+
+        Returns:
+            The shape of src.
+        """
         if self.training or not _are_booleans(src_mask, src_key_padding_mask):
             src_key_padding_mask = F._canonical_mask(
                 src_key_padding_mask,
@@ -342,7 +511,36 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention over the encoder's result, and a feed-forward network."""
+    """Applies self-attention, attention to memory, and a feed-forward network, each as norm(x + branch(x)).
+
+    With norm_first=True each is x + branch(norm(x)). The branches end in dropout.
+
+    Args:
+        d_model (int): width of the model, E.
+        nhead (int): attention heads, which divide d_model.
+        dim_feedforward (int): width of the hidden layer. Default: 2048
+        dropout (float): probability of all dropouts. Default: 0.1
+        activation (str or callable): 'relu', 'gelu' or a function. Default: relu
+        layer_norm_eps (float): eps of the layer norms. Default: 1e-5
+        batch_first (bool): (N, T, E) rather than (T, N, E). Default: False
+        norm_first (bool): normalises before the branches rather than after the sums. Default: False
+        bias (bool): whether linear layers and norms have biases. Default: True
+        device (device): where the parameters are made. Default: the default device
+        dtype (dtype): their type. Default: torch.get_default_dtype()
+
+    Shape:
+        tgt (T, N, E), memory (S, N, E) -> (T, N, E); also without N
+
+    Attributes:
+        self_attn, multihead_attn (MultiheadAttention): over tgt, and over memory.
+        linear1, linear2 (Linear): (E to dim_feedforward) and back.
+        norm1, norm2, norm3 (LayerNorm): over E.
+
+    Example:
+        >>> layer = nn.TransformerDecoderLayer(d_model=16, nhead=2)
+        >>> layer(torch.randn(4, 3, 16), torch.randn(5, 3, 16)).shape
+        torch.Size([4, 3, 16])
+    """
 
     linear1: Linear
     linear2: Linear
@@ -374,6 +572,21 @@ class TransformerDecoderLayer(Module):
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
+        """Decodes tgt by one layer. Masks are True (or -inf, added) where attention must not look.
+
+        Args:
+            tgt (Tensor): (T, N, E).
+            memory (Tensor): (S, N, E), the encoder's result.
+            tgt_mask (Tensor): (T, T) or (N nhead, T, T). Default: None
+            memory_mask (Tensor): (T, S) or (N nhead, T, S). Default: None
+            tgt_key_padding_mask (Tensor): (N, T), True at padding. Default: None
+            memory_key_padding_mask (Tensor): (N, S), True at padding. Default: None
+            tgt_is_causal (bool): says that tgt_mask is causal. Default: False
+            memory_is_causal (bool): says that memory_mask is causal. Default: False
+
+        Returns:
+            (T, N, E)
+        """
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         cross = (memory, memory_mask, memory_key_padding_mask, memory_is_causal)

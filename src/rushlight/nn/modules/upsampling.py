@@ -12,7 +12,31 @@ __all__ = ["Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"]
 
 
 class Upsample(Module):
-    """Resizes to a size or by a factor; see `functional.interpolate`."""
+    """Resizes sequences, images or volumes to a size or by a factor, by the interpolation of `mode`.
+
+    Exactly one of size and scale_factor is given. For networks, 'nearest' followed by a convolution avoids the
+    checkerboard patterns of transposed convolutions. `nn.functional.interpolate` has antialiasing too.
+
+    Args:
+        size (int or tuple): size of the output. Default: None
+        scale_factor (float or tuple): what sizes are multiplied by. Default: None
+        mode (str): 'nearest', 'nearest-exact' or 'area' for any input, 'linear' for (N, C, L), 'bilinear' and
+            'bicubic' for (N, C, H, W), 'trilinear' for (N, C, D, H, W). Default: 'nearest'
+        align_corners (bool): whether the centres of the corner pixels of input and output coincide, rather than
+            their outer edges; not for the first three modes. Default: None, which is False
+        recompute_scale_factor (bool): interpolates by the ratio of the sizes after rounding, rather than by
+            scale_factor as given. Default: None
+
+    Shape:
+        input (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> the same with new L, or H, W, or D, H, W, each
+        floor(size x scale_factor)
+
+    Example:
+        >>> nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
+        >>> nn.Upsample(scale_factor=2, mode="linear")(torch.tensor([[[1.0, 2.0]]]))
+        tensor([[[1.0000, 1.2500, 1.7500, 2.0000]]])
+    """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
@@ -51,7 +75,20 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resizes images by nearest neighbours."""
+    """Resizes images by repeating the nearest pixel: `nn.Upsample` with mode='nearest'.
+
+    Args:
+        size (int or (int, int)): height and width of the output. Default: None
+        scale_factor (float or (float, float)): what they are multiplied by, in place of size. Default: None
+
+    Shape:
+        input (N, C, H, W) -> (N, C, floor(H x scale), floor(W x scale)), or (N, C, *size)
+
+    Example:
+        >>> nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
 
     def __init__(
         self,
@@ -62,7 +99,19 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resizes images bilinearly with aligned corners."""
+    """Resizes images bilinearly with aligned corners: `nn.Upsample` with mode='bilinear', align_corners=True.
+
+    Args:
+        size (int or (int, int)): height and width of the output. Default: None
+        scale_factor (float or (float, float)): what they are multiplied by, in place of size. Default: None
+
+    Shape:
+        input (N, C, H, W) -> (N, C, floor(H x scale), floor(W x scale)), or (N, C, *size)
+
+    Example:
+        >>> nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(
         self,

@@ -38,7 +38,20 @@ def _list_with_default(out_size, defaults):
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Removes a prefix such as 'module.' from the keys of a state_dict, in place."""
+    """Removes a prefix from the keys of a state_dict, in place.
+
+    For states saved from a wrapper: 'module.' of DataParallel, '_orig_mod.' of compile.
+
+    Args:
+        state_dict (dict): changed in place, with its metadata.
+        prefix (str): what keys lose where they begin with it, the dot included.
+
+    Example:
+        >>> state = {"module.weight": 1, "bias": 2}
+        >>> nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> state
+        {'bias': 2, 'weight': 1}
+    """
     for key in list(state_dict.keys()):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
