@@ -175,8 +175,10 @@ struct Isolated {
   }
 };
 
+constinit const Backend isolated = {tables_of<Isolated>(), "isolated", false};
+
 }  // namespace
 
-constinit const Backend isolated_backend = {tables_of<Isolated>(), "isolated", false};
+void register_isolated_backend() { register_backend(DeviceType::PrivateUse1, &isolated); }
 
 }  // namespace rl

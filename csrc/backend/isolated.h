@@ -1,9 +1,7 @@
 // A device for tests: its memory may not be touched by the host, and the CPU's kernels compute for it.
 #pragma once
-#include "backend/backend.h"
-
 namespace rl {
 
-extern const Backend isolated_backend;
+void register_isolated_backend();  // as that of `privateuseone`
 
 }  // namespace rl

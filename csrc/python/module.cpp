@@ -132,13 +132,12 @@ void put_precision(const std::string& name) {
 }
 void put_plain_convolutions(bool plain) { g_plain_convolutions = plain; }
 std::string isa() { return has_backend(Device()) ? backend(Device()).name : "none"; }
-void register_isolated_device() { register_backend(DeviceType::PrivateUse1, &isolated_backend); }
 void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
 const Register registered([](Ops& ops) {
   ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
   ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut | kAnyType);
-  ops.def("_register_isolated_device", register_isolated_device, "", kNoOut);
+  ops.def("_register_isolated_device", register_isolated_backend, "", kNoOut);
   ops.def("_default_device", get_default_device, "", kNoOut);
   ops.def("_set_default_device", put_default_device, "d", kNoOut);
   ops.def("promote_types", promote_op, "type1, type2", kNoOut | kAnyType, "The smallest type that holds both.");

@@ -343,156 +343,159 @@ template <class T> struct GemmPlan {
   }
 };
 
-// out = alpha * a @ b + beta * addend
-template <class T>
-void matmul_as(const View& out, const View& va, const View& vb, T alpha, T beta, const View* addend) {
+// A batch of GEMMs, brought step by step into the form that an algorithm takes. Each `run_*` says whether it was its.
+template <class T> struct GemmBatch {
   GemmPlan<T> p;
-  p.c = matrix<T>(out);
-  p.a = matrix<T>(va);
-  p.b = matrix<T>(vb);
-  p.alpha = alpha;
-  p.beta = addend ? beta : T(0);
-  bool in_place = addend && addend->data == out.data;
-  if (p.beta == T(0)) addend = nullptr;
-  if (in_place) addend = &out;
-  const View* views[kOperands] = {&out, &va, &vb, addend};
-  Batch batch(views, out.ndim);
-  if (batch.count == 0 || p.c.rows == 0 || p.c.cols == 0) return;
-  if (addend && !in_place) {
-    p.d = addend->as<T>();
-    p.drs = addend->strides[out.ndim - 2];
-    p.dcs = addend->strides[out.ndim - 1];
+  Batch batch;
+  Scratch<T> packed_a, packed_b;
+
+  int64_t rows() const { return p.c.rows; }
+  int64_t cols() const { return p.c.cols; }
+  int64_t depth() const { return p.a.cols; }
+  double macs() const {
+    return static_cast<double>(rows()) * static_cast<double>(cols()) * static_cast<double>(depth());
   }
-  if (p.a.cols == 0 || alpha == T(0)) {
-    for (int64_t i = 0; i < batch.count; ++i) {
-      int64_t o[kOperands];
-      batch.offsets(i, o);
+
+  // body(offsets of the operands) of each GEMM in [first, last)
+  template <class Body> void each(int64_t first, int64_t last, Body body) const {
+    for (int64_t t = first; t < last; ++t) {
+      int64_t offsets[kOperands];
+      batch.offsets(t, offsets);
+      body(offsets);
+    }
+  }
+
+  // Nothing is summed: c = beta * addend.
+  bool run_without_sum() const {
+    if (depth() != 0 && p.alpha != T(0)) return false;
+    each(0, batch.count, [&](const int64_t* o) {
       Matrix<T> c = p.c;
       c.data += o[0];
       const T* d = p.d ? p.d + o[3] : p.beta == T(0) ? nullptr : c.data;
       scaled_copy(c, d, p.d ? p.drs : c.rs, p.d ? p.dcs : c.cs, p.beta);
-    }
-    return;
+    });
+    return true;
   }
+
   // One matrix b for a whole batch of a: a single taller GEMM, if the rows of a follow each other. Where they do
   // not, as after a transpose, copying a costs less than many GEMMs of few rows.
-  Scratch<T> packed_a, packed_b;
-  auto one_b = [&] {
+  void pack_rows_of_one_b() {
     for (int d = 0; d < batch.ndim; ++d)
-      if (batch.strides[2][d] != 0) return false;
-    return batch.ndim > 0;
-  };
-  if (p.c.rows < tuning::kPackRows && p.c.cols >= tuning::kPackSide && p.a.cols >= tuning::kPackSide && one_b() &&
-      p.c.cs == 1) {
-    int64_t expected = p.c.rows * p.a.rs;
+      if (batch.strides[2][d] != 0) return;
+    const bool wide = cols() >= tuning::kPackSide && depth() >= tuning::kPackSide;
+    if (batch.ndim == 0 || rows() >= tuning::kPackRows || !wide || p.c.cs != 1) return;
+    int64_t expected = rows() * p.a.rs;
     bool follows = true;
     for (int d = batch.ndim - 1; d >= 0; expected *= batch.sizes[d--])
       follows = follows && batch.strides[1][d] == expected;
     if (!follows) p.a = pack_batch(p.a, batch, 1, packed_a);
   }
-  if (batch.ndim > 0 && batch.strides[2][batch.ndim - 1] == 0) {
-    int last = batch.ndim - 1;
-    int64_t m = p.c.rows, size = batch.sizes[last];
+  void join_rows() {
+    if (batch.ndim == 0 || batch.strides[2][batch.ndim - 1] != 0) return;
+    const int last = batch.ndim - 1;
+    const int64_t m = rows(), size = batch.sizes[last];
     auto follows = [&](int o, int64_t rs) { return m == 1 || batch.strides[o][last] == m * rs; };
-    if (follows(0, p.c.rs) && follows(1, p.a.rs) && (!p.d || follows(3, p.drs))) {
-      if (m == 1) {
-        p.c.rs = batch.strides[0][last];
-        p.a.rs = batch.strides[1][last];
-        if (p.d) p.drs = batch.strides[3][last];
-      }
-      p.c.rows = p.a.rows = m * size;
-      batch.count /= size;
-      --batch.ndim;
+    if (!follows(0, p.c.rs) || !follows(1, p.a.rs) || (p.d && !follows(3, p.drs))) return;
+    if (m == 1) {
+      p.c.rs = batch.strides[0][last];
+      p.a.rs = batch.strides[1][last];
+      if (p.d) p.drs = batch.strides[3][last];
+    }
+    p.c.rows = p.a.rows = m * size;
+    batch.count /= size;
+    --batch.ndim;
+  }
+  // A column-major result is the row-major one of out^T = b^T @ a^T.
+  void make_row_major() {
+    if (p.c.cs != 1 && cols() > 1 && row_major(p.c.transposed())) {
+      Matrix<T> a = p.a;
+      p.c = p.c.transposed();
+      p.a = p.b.transposed();
+      p.b = a.transposed();
+      std::swap(p.drs, p.dcs);
+      for (int d = 0; d < batch.ndim; ++d) std::swap(batch.strides[1][d], batch.strides[2][d]);
+    }
+    // Strides of dimensions of size 1 say nothing.
+    if (rows() == 1 && cols() == 1) p.c.rs = p.c.cs = 1;
+    if (depth() == 1) {
+      if (rows() == 1) p.a.rs = p.a.cs = 1;
+      if (cols() == 1) p.b.rs = p.b.cs = 1;
     }
   }
-  if (p.c.cs != 1 && p.c.cols > 1 && row_major(p.c.transposed())) {  // out^T = b^T @ a^T
-    Matrix<T> a = p.a;
-    p.c = p.c.transposed();
-    p.a = p.b.transposed();
-    p.b = a.transposed();
-    std::swap(p.drs, p.dcs);
-    for (int d = 0; d < batch.ndim; ++d) std::swap(batch.strides[1][d], batch.strides[2][d]);
-  }
-  int64_t m = p.c.rows, n = p.c.cols, k = p.a.cols;
-  auto fits = [](int64_t stride) { return stride >= 1 && stride <= INT_MAX; };
-  if (m == 1 && n == 1) p.c.rs = p.c.cs = 1;
-  if (k == 1) {
-    if (m == 1) p.a.rs = p.a.cs = 1;
-    if (n == 1) p.b.rs = p.b.cs = 1;
-  }
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    const bool inner = p.is_inner();
-    if (batch.count >= tuning::kBatchOfTiny && (inner || p.is_tiny())) {
-      auto body = [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t) {
-          int64_t o[kOperands];
-          batch.offsets(t, o);
-          if (inner) p.inner(o);
-          else p.tiny(o);
-        }
-      };
-      return parallel_for(0, batch.count, tuning::kTinyMacsPerTask / (m * n * k + tuning::kTinyMacsPerCall), body);
-    }
-  }
-  if constexpr (is_integer<T> && !std::is_same_v<T, bool>) {
-    if (batch.count >= tuning::kBatchOfTiny && m * n <= kTinyMacs && m * n * k <= kTinyMacs) {
-      auto body = [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t) {
-          int64_t o[kOperands];
-          batch.offsets(t, o);
+
+  bool run_tiny() const {
+    if (batch.count < tuning::kBatchOfTiny) return false;
+    const int64_t m = rows(), n = cols(), k = depth();
+    auto deal = [&](auto body) {
+      parallel_for(0, batch.count, tuning::kTinyMacsPerTask / (m * n * k + tuning::kTinyMacsPerCall),
+                   [&](int64_t first, int64_t last) { each(first, last, body); });
+      return true;
+    };
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+      if (p.is_inner()) return deal([&](const int64_t* o) { p.inner(o); });
+      if (p.is_tiny()) return deal([&](const int64_t* o) { p.tiny(o); });
+    } else if constexpr (is_integer<T> && !std::is_same_v<T, bool>) {
+      if (m * n <= kTinyMacs && m * n * k <= kTinyMacs)
+        return deal([&](const int64_t* o) {
           T* to = p.c.data + o[0];
           const T* add = p.beta == T(0) ? nullptr : p.d ? p.d + o[3] : to;
           int_tiny<T>(m, n, k, p.alpha, p.a.data + o[1], p.a.rs, p.a.cs, p.b.data + o[2], p.b.rs, p.b.cs, to, p.c.rs,
                       p.c.cs, p.beta, add, p.d ? p.drs : p.c.rs, p.d ? p.dcs : p.c.cs);
-        }
-      };
-      return parallel_for(0, batch.count, tuning::kTinyMacsPerTask / (m * n * k + tuning::kTinyMacsPerCall), body);
+        });
     }
+    return false;
   }
-  bool is_gemv = blas::has<T> && (m == 1 || n == 1) && fits(n == 1 ? p.c.rs : p.c.cs);
-  // A large matrix with rows along the sum: our dot products ask for the next rows ahead.
-  auto along = [](const Matrix<T>& rows) { return rows.cs == 1 && rows.rs > 1; };
-  if (is_gemv && p.c.cs == 1 && n != m &&
-      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= tuning::kOwnGemvMacs &&
-      along(n == 1 ? p.a : p.b.transposed()) && own_gemm_profitable(p.c, p.a, p.b))
-    is_gemv = false;
-  if (!is_gemv && own_gemm_profitable(p.c, p.a, p.b, batch.count > 1) &&
-      !(batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b))) {
-    double macs = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (is_complex_v<T> ? 4 : 1);
+
+  static bool fits(int64_t stride) { return stride >= 1 && stride <= INT_MAX; }
+  bool is_gemv() const {
+    const bool one_row = rows() == 1, one_col = cols() == 1;
+    if (!blas::has<T> || !(one_row || one_col) || !fits(one_col ? p.c.rs : p.c.cs)) return false;
+    // A large matrix with rows along the sum: our dot products ask for the next rows ahead.
+    const Matrix<T> matrix = one_col ? p.a : p.b.transposed();
+    const bool along = matrix.cs == 1 && matrix.rs > 1;
+    return !(p.c.cs == 1 && one_row != one_col && macs() >= tuning::kOwnGemvMacs && along &&
+             own_gemm_profitable(p.c, p.a, p.b));
+  }
+
+  bool run_own() const {
+    if (!own_gemm_profitable(p.c, p.a, p.b, batch.count > 1)) return false;
+    if (batch.count == 1 && !p.d && sliceable(p.c, p.a, p.b)) return false;
     auto body = [&](int64_t first, int64_t last) {
-      for (int64_t t = first; t < last; ++t) {
-        int64_t o[kOperands];
-        batch.offsets(t, o);
+      each(first, last, [&](const int64_t* o) {
         Matrix<T> c = p.c, a = p.a, b = p.b;
         c.data += o[0];
         a.data += o[1];
         b.data += o[2];
         const T* d = p.d ? p.d + o[3] : c.data;
         own_multiply(c, a, b, p.alpha, p.beta, d, p.d ? p.drs : c.rs, p.d ? p.dcs : int64_t{1});
-      }
+      });
     };
     // A few large GEMMs are cut up one after the other, many small ones are dealt out whole.
-    if (batch.count == 1 || macs > tuning::kMacsToSplit) body(0, batch.count);
+    const double work = macs() * (is_complex_v<T> ? 4 : 1);
+    if (batch.count == 1 || work > tuning::kMacsToSplit) body(0, batch.count);
     else
       parallel_for(0, batch.count,
-                   std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / (macs + tuning::kMacsPerCall))),
+                   std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / (work + tuning::kMacsPerCall))),
                    body);
-    return;
+    return true;
   }
-  auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
-  // x of a matrix-vector product needs only a stride that fits
-  bool x_is_b = is_gemv && n == 1, x_is_a = is_gemv && n != 1;
-  if (x_is_a ? !fits(p.a.cs) : !readable(p.a)) p.a = pack_batch(p.a, batch, 1, packed_a);
-  if (x_is_b ? !fits(p.b.rs) : !readable(p.b)) p.b = pack_batch(p.b, batch, 2, packed_b);
 
-  if (is_gemv) {
+  // What BLAS cannot read in place is copied; x of a matrix-vector product needs only a stride that fits.
+  void pack_for_blas(bool gemv) {
+    auto readable = [](const Matrix<T>& x) { return row_major(x) || row_major(x.transposed()); };
+    const bool x_is_b = gemv && cols() == 1, x_is_a = gemv && cols() != 1;
+    if (x_is_a ? !fits(p.a.cs) : !readable(p.a)) p.a = pack_batch(p.a, batch, 1, packed_a);
+    if (x_is_b ? !fits(p.b.rs) : !readable(p.b)) p.b = pack_batch(p.b, batch, 2, packed_b);
+  }
+
+  void run_gemv() const {
     constexpr int64_t multiple = tuning::kGemvMultiple;
-    int64_t length = n == 1 ? m : n;
+    const int64_t length = cols() == 1 ? rows() : cols(), k = depth();
     int64_t block = std::min<int64_t>(
         length, std::max(multiple, (tuning::kGemvMacsPerBlock / k + multiple - 1) / multiple * multiple));
     block = std::min<int64_t>(block, INT_MAX / 2);
-    int64_t blocks = (length + block - 1) / block;
-    int64_t grain = std::max<int64_t>(1, tuning::kGemvMacsPerTask / std::max<int64_t>(1, block * k));
+    const int64_t blocks = (length + block - 1) / block;
+    const int64_t grain = std::max<int64_t>(1, tuning::kGemvMacsPerTask / std::max<int64_t>(1, block * k));
     auto body = [&](int64_t first, int64_t last) {
       for (int64_t t = first; t < last; ++t) {
         int64_t o[kOperands], start = t % blocks * block;
@@ -502,25 +505,56 @@ void matmul_as(const View& out, const View& va, const View& vb, T alpha, T beta,
     };
     if (batch.count * blocks == 1) body(0, 1);
     else parallel_for(0, batch.count * blocks, grain, body);
-    return;
   }
-  if (batch.count == 1 && !p.d && batch.ndim == 0 && sliced(p.c, p.a, p.b, p.alpha, p.beta)) return;
-  Tiles size = choose_tiles(m, n, k);
-  int64_t tm = (m + size.rows - 1) / size.rows, tn = (n + size.cols - 1) / size.cols, tiles = tm * tn;
-  if (tiles * batch.count == 1) {
-    int64_t o[kOperands];
-    batch.offsets(0, o);
-    return p.tile(o, 0, m, 0, n);
-  }
-  double macs = static_cast<double>(size.rows) * size.cols * k;
-  int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / macs));
-  parallel_for(0, checked_mul(tiles, batch.count), grain, [&](int64_t first, int64_t last) {
-    for (int64_t t = first; t < last; ++t) {
-      int64_t o[kOperands], i = t % tiles / tn * size.rows, j = t % tn * size.cols;
-      batch.offsets(t / tiles, o);
-      p.tile(o, i, std::min(size.rows, m - i), j, std::min(size.cols, n - j));
+
+  void run_tiles() const {
+    const int64_t m = rows(), n = cols(), k = depth();
+    if (batch.count == 1 && !p.d && batch.ndim == 0 && sliced(p.c, p.a, p.b, p.alpha, p.beta)) return;
+    const Tiles size = choose_tiles(m, n, k);
+    const int64_t tm = (m + size.rows - 1) / size.rows, tn = (n + size.cols - 1) / size.cols, tiles = tm * tn;
+    if (tiles * batch.count == 1) {
+      int64_t o[kOperands];
+      batch.offsets(0, o);
+      return p.tile(o, 0, m, 0, n);
     }
-  });
+    const double work = static_cast<double>(size.rows) * size.cols * k;
+    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(tuning::kMacsPerTask / work));
+    parallel_for(0, checked_mul(tiles, batch.count), grain, [&](int64_t first, int64_t last) {
+      for (int64_t t = first; t < last; ++t) {
+        int64_t o[kOperands], i = t % tiles / tn * size.rows, j = t % tn * size.cols;
+        batch.offsets(t / tiles, o);
+        p.tile(o, i, std::min(size.rows, m - i), j, std::min(size.cols, n - j));
+      }
+    });
+  }
+};
+
+// out = alpha * a @ b + beta * addend
+template <class T>
+void matmul_as(const View& out, const View& va, const View& vb, T alpha, T beta, const View* addend) {
+  const bool in_place = addend && addend->data == out.data;
+  if (!addend) beta = T(0);
+  if (beta == T(0)) addend = nullptr;
+  if (in_place) addend = &out;
+  const View* views[kOperands] = {&out, &va, &vb, addend};
+  GemmBatch<T> g{.p = {.c = matrix<T>(out), .a = matrix<T>(va), .b = matrix<T>(vb), .alpha = alpha, .beta = beta},
+                 .batch = Batch(views, out.ndim)};
+  if (g.batch.count == 0 || g.rows() == 0 || g.cols() == 0) return;
+  if (addend && !in_place) {
+    g.p.d = addend->as<T>();
+    g.p.drs = addend->strides[out.ndim - 2];
+    g.p.dcs = addend->strides[out.ndim - 1];
+  }
+  if (g.run_without_sum()) return;
+  g.pack_rows_of_one_b();
+  g.join_rows();
+  g.make_row_major();
+  if (g.run_tiny()) return;
+  const bool gemv = g.is_gemv();
+  if (!gemv && g.run_own()) return;
+  g.pack_for_blas(gemv);
+  if (gemv) g.run_gemv();
+  else g.run_tiles();
 }
 
 }  // namespace
