@@ -112,14 +112,20 @@ def call(module, tensors, args, kwargs, tie_weights, strict):
 def functional_call(
     module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
-    """module(*args, **kwargs) with the given tensors in place of its parameters and buffers.
-
-    The module itself is left as it was.
+    """Calls a module with the given tensors in place of its parameters and buffers; the module stays as it was.
 
     Args:
-        parameter_and_buffer_dicts: {path: tensor}, or several such dicts without a path in common.
-        tie_weights: a tensor given under one of its paths stands for all of them.
-        strict: all tensors of the module, and no others, must be given.
+        module (nn.Module): to call.
+        parameter_and_buffer_dicts (dict or sequence of dicts): {path: tensor}, no path in two dicts.
+        args (object or tuple): the positional arguments; what is no tuple is the only one. Default: None
+        kwargs (dict): the keyword arguments. Default: None
+        tie_weights (bool): a tensor given under one of its paths stands for all of them. Default: True
+        strict (bool): all tensors of the module, and no others, must be given. Default: False
+
+    Example:
+        >>> layer = nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(layer, {"weight": torch.ones(1, 2)}, torch.tensor([3.0, 4.0]))
+        tensor([7.])
     """
     if not isinstance(module, rl.nn.Module):
         raise TypeError(
@@ -154,7 +160,22 @@ def _stacked(name, tensors):
 
 
 def stack_module_state(models):
-    """(params, buffers): dicts of the models' tensors stacked along a new first dimension, for vmap."""
+    """The tensors of several models of one kind, stacked along a new first dimension, to run them by vmap.
+
+    Args:
+        models (iterable of nn.Module): of one class, in one mode.
+
+    Returns:
+        (params, buffers): dicts {path: stacked tensor}.
+
+    Example:
+        >>> models = [nn.Linear(2, 1) for _ in range(3)]
+        >>> params, buffers = torch.func.stack_module_state(models)
+        >>> def run(params, x):
+        ...     return torch.func.functional_call(models[0], params, x)
+        >>> torch.func.vmap(run, in_dims=(0, None))(params, torch.ones(5, 2)).shape
+        torch.Size([3, 5, 1])
+    """
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -171,7 +192,19 @@ def stack_module_state(models):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Make batch norms forget running statistics, whose update in place transforms cannot follow."""
+    """Makes the batch norms of a model forget running statistics, whose update in place transforms cannot follow.
+
+    Args:
+        root (nn.Module): changed in place.
+
+    Returns:
+        root.
+
+    Example:
+        >>> model = torch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))
+        >>> model[0].track_running_stats
+        False
+    """
     for module in root.modules():
         if hasattr(module, "running_mean") and getattr(module, "track_running_stats", False):
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -79,7 +79,26 @@ class _Mode:
 
 
 class no_grad(_Mode):
-    """Calls are not recorded: results do not ask for gradients."""
+    """A region in which calls are not recorded: results do not ask for gradients.
+
+    A context, and a decorator of functions and generators. Functions that make tensors with requires_grad=True
+    are not affected. It holds for the current thread.
+
+    Args:
+        function (callable): what is decorated, where it stands without brackets. Default: None
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+        >>> @torch.no_grad()
+        ... def double(x):
+        ...     return x * 2
+        >>> double(x).requires_grad
+        False
+    """
 
     if TYPE_CHECKING:
 
@@ -103,7 +122,21 @@ class no_grad(_Mode):
 
 
 class enable_grad(_Mode):
-    """Calls are recorded again, inside no_grad."""
+    """A region in which calls are recorded again, inside no_grad or set_grad_enabled(False).
+
+    A context, and a decorator of functions and generators.
+
+    Args:
+        function (callable): what is decorated, where it stands without brackets. Default: None
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     with torch.enable_grad():
+        ...         y = x * 2
+        >>> y.requires_grad
+        True
+    """
 
     if TYPE_CHECKING:
 
@@ -127,7 +160,19 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Recording on or off, at once; as a context, until its end."""
+    """Switches recording on or off: at once, and as a context until its end.
+
+    Args:
+        mode (bool): True records, False does not.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> training = False
+        >>> with torch.set_grad_enabled(training):
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
 
     def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -151,7 +196,21 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """No recording, and no bookkeeping of views and writes either."""
+    """A region without recording, and without the bookkeeping of views and writes that recording needs later.
+
+    Tensors made inside are inference tensors: they may not enter a recorded call that would save them. A
+    context, and a decorator.
+
+    Args:
+        mode (bool): False leaves an outer inference mode for the region. Default: True
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.inference_mode():
+        ...     y = x * 2
+        >>> y.requires_grad, y.is_inference()
+        (False, True)
+    """
 
     if TYPE_CHECKING:
 

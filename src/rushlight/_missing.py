@@ -143,6 +143,7 @@ def absent(path):
 
     space = {"__new__": refuse, "__doc__": explain(path), "__module__": "rushlight." + path[: -len(name) - 1]}
     space["__class_getitem__"] = classmethod(lambda cls, item: cls)
+    space["_absent"] = True
     return type(name, (), space)
 
 

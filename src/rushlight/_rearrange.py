@@ -49,10 +49,21 @@ def _expanded(groups, rank, pattern):
 
 
 def rearrange(tensor, pattern, **axes_lengths):
-    """Reorders, splits and joins the dimensions of a tensor (or of a list of tensors, stacked) as a pattern says.
+    """Reorders, splits and joins the dimensions of a tensor as a pattern says: "b (h w) c -> b c h w".
 
-    Both sides of "->" name the dimensions; brackets join several into one, `...` stands for all that are not named, 1 for a dimension
-    of size 1. `axes_lengths` gives sizes that the tensor's shape does not tell.
+    Both sides of "->" name the dimensions; brackets join several into one, `...` stands for all that are not
+    named, 1 for a dimension of size 1.
+
+    Args:
+        tensor (Tensor or list): the tensor; those of a list are stacked along a new first dimension.
+        pattern (str): the dimensions before and after.
+        **axes_lengths (int): sizes that the tensor's shape does not tell.
+
+    Example:
+        >>> x = torch.arange(6).reshape(1, 6, 1)
+        >>> torch.func.rearrange(x, "b (h w) c -> b c h w", h=2)
+        tensor([[[[0, 1, 2],
+                  [3, 4, 5]]]])
     """
     if not isinstance(tensor, rl.Tensor):
         tensor = rl.stack(list(tensor))

@@ -138,12 +138,23 @@ def _leave(func, value, dim, number, size):
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """A function that maps func over a dimension of its inputs, all samples at once.
+    """A function that maps func over a dimension of its inputs, computing all samples at once.
+
+    Inside, tensors look like one sample. What has no rule for batches runs sample by sample.
 
     Args:
-        in_dims, out_dims: where the batch is, one for all or one per input or output; None is not mapped.
-        randomness: "error" refuses random functions inside, "different" and "same" say what samples get.
-        chunk_size: so many samples at a time, to bound the memory.
+        func (callable): from tensors, or trees of them, to tensors.
+        in_dims (int or tuple): the dimension of the batch, one for all or one for each input; None is not
+            mapped. Default: 0
+        out_dims (int or tuple): where the batch stands in the results. Default: 0
+        randomness (str): "error" refuses random functions inside; with "different" each sample draws its own
+            numbers, with "same" all get the same. Default: "error"
+        chunk_size (int): so many samples at a time, to bound the memory; None means all. Default: None
+
+    Example:
+        >>> x, y = torch.arange(6.0).reshape(3, 2), torch.tensor([1.0, 10.0])
+        >>> torch.vmap(torch.dot, in_dims=(0, None))(x, y)
+        tensor([10., 32., 54.])
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(

@@ -39,9 +39,17 @@ __all__ = [
 
 
 def functionalize(func, *, remove="mutations"):
-    """func itself: what it computes and writes is the same with or without its writes in place.
+    """func itself: what it computes and writes is the same with or without writes in place.
 
-    In PyTorch, this rewrites the recorded program for compilers that know no writes; nothing here needs that.
+    In PyTorch this rewrites the recorded program for compilers that know no writes; nothing here needs that.
+
+    Args:
+        func (callable): any function of tensors.
+        remove (str): "mutations" or "mutations_and_views". Default: "mutations"
+
+    Example:
+        >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+        tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -57,7 +65,19 @@ def functionalize(func, *, remove="mutations"):
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """The values of all samples of a tensor inside vmap, to look at them; other tensors are returned as they are."""
+    """The values of all samples of a tensor inside vmap, to look at; other tensors are returned as they are.
+
+    Args:
+        tensor (Tensor): any.
+        recurse (bool): goes through nested vmaps; False takes off one. Default: True
+
+    Example:
+        >>> def f(x):
+        ...     print(x.shape, torch.func.debug_unwrap(x).shape)
+        ...     return x.sum()
+        >>> _ = torch.func.vmap(f)(torch.ones(4, 3))
+        torch.Size([3]) torch.Size([4, 3])
+    """
     return innermost(tensor) if recurse else get_unwrapped(tensor)
 
 
@@ -199,8 +219,20 @@ class _Trace:
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
-    """A function that returns (gradient, value) of the scalar function func; with aux, (gradient, (value, "
-    "aux))."""
+    """A function that gives the gradient and the value of a scalar function.
+
+    Args:
+        func (callable): returns a tensor without dimensions; with has_aux, (tensor, aux).
+        argnums (int or tuple of ints): the arguments to differentiate by. Default: 0
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+
+    Returns:
+        A function that returns (gradient, value); with has_aux, (gradient, (value, aux)).
+
+    Example:
+        >>> torch.func.grad_and_value(torch.sin)(torch.tensor(0.0))
+        (tensor(1.), tensor(0.))
+    """
 
     @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
@@ -226,7 +258,23 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """A function that returns the gradient of the scalar function func, with aux (gradient, aux)."""
+    """A function that gives the gradient of a scalar function; applied again, second derivatives.
+
+    Args:
+        func (callable): returns a tensor without dimensions; with has_aux, (tensor, aux).
+        argnums (int or tuple of ints): the arguments to differentiate by; a tuple gives a tuple. Default: 0
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+
+    Returns:
+        A function that returns the gradient; with has_aux, (gradient, aux).
+
+    Example:
+        >>> torch.func.grad(lambda x: x**3)(torch.tensor(2.0))
+        tensor(12.)
+        >>> per_sample = torch.func.vmap(torch.func.grad(lambda w, x: (w * x) ** 2), in_dims=(None, 0))
+        >>> per_sample(torch.tensor(3.0), torch.tensor([1.0, 2.0]))
+        tensor([ 6., 24.])
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
@@ -256,7 +304,22 @@ def _require_floats(outputs):
 
 
 def vjp(func, *primals, has_aux=False):
-    """(output, vjp_fn): vjp_fn(cotangents) returns a tuple, cotangents^T J for each primal."""
+    """The output of a function, and a function for vector-Jacobian products at this point.
+
+    Args:
+        func (callable): from tensors, or trees of them, to tensors; with has_aux, to (output, aux).
+        *primals (Tensor): the point.
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+
+    Returns:
+        (output, vjp_fn), with has_aux (output, vjp_fn, aux). vjp_fn(cotangents), like the output, returns a
+        tuple with cotangents^T J for each primal.
+
+    Example:
+        >>> y, vjp_fn = torch.func.vjp(torch.mul, torch.tensor(2.0), torch.tensor(5.0))
+        >>> y, vjp_fn(torch.tensor(1.0))
+        (tensor(10.), (tensor(5.), tensor(2.)))
+    """
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp(f, *primals)")
     _require_floats(trace.outputs)
 
@@ -307,7 +370,22 @@ def _check_tangents(primals, tangents, where):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(output, J tangents): the directional derivative of func at primals."""
+    """The output of a function and the Jacobian-vector product J tangents: its derivative in a direction.
+
+    Args:
+        func (callable): from tensors, or trees of them, to tensors; with has_aux, to (output, aux).
+        primals (tuple): the point.
+        tangents (tuple): the direction, of the same structure.
+        strict (bool): refuses an output that does not depend on the inputs. Default: False
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+
+    Returns:
+        (output, product), with has_aux (output, product, aux).
+
+    Example:
+        >>> torch.func.jvp(torch.mul, (torch.tensor(2.0), torch.tensor(5.0)), (torch.tensor(1.0), torch.tensor(0.0)))
+        (tensor(10.), tensor(5.))
+    """
     if not isinstance(primals, tuple):
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals to be a tuple. It should be valid to call f(*primals)."
@@ -332,7 +410,20 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 def linearize(func, *primals):
-    """(output, jvp_fn): jvp_fn(*tangents) applies the Jacobian at primals without running func again."""
+    """The output of a function, and a function for Jacobian-vector products that does not run it again.
+
+    Args:
+        func (callable): from tensors, or trees of them, to tensors.
+        *primals (Tensor): the point.
+
+    Returns:
+        (output, jvp_fn): jvp_fn(*tangents) applies the Jacobian at the point.
+
+    Example:
+        >>> y, jvp_fn = torch.func.linearize(torch.square, torch.tensor([1.0, 2.0]))
+        >>> y, jvp_fn(torch.ones(2)), jvp_fn(torch.tensor([0.0, 1.0]))
+        (tensor([1., 4.]), tensor([2., 4.]), tensor([0., 4.]))
+    """
     where = "linearize(f, *primals)"
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), False, where, forward=True)
     linear = _Linearization(trace)
@@ -352,8 +443,24 @@ def _by_output(blocks, trace):
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """The Jacobian of func by backward passes, one for each output element, all at once (`chunk_size` at a time if it is given): best
-    with few outputs.
+    """A function that gives the Jacobian of func by backward passes: best where there are few outputs.
+
+    All rows are computed by one backward, which takes a stack of gradients through the graph.
+
+    Args:
+        func (callable): from tensors to tensors; with has_aux, to (output, aux).
+        argnums (int or tuple of ints): the arguments to differentiate by. Default: 0
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+        chunk_size (int): so many rows at a time, to bound the memory; None means all. Default: None
+
+    Returns:
+        A function that returns tensors of shape output.shape + input.shape.
+
+    Example:
+        >>> torch.func.jacrev(torch.cumsum)(torch.ones(3), 0)
+        tensor([[1., 0., 0.],
+                [1., 1., 0.],
+                [1., 1., 1.]])
     """
 
     if chunk_size is not None and chunk_size <= 0:
@@ -371,7 +478,21 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """The Jacobian of func by Jacobian-vector products, one for each input element, all at once: best with few inputs."""
+    """A function that gives the Jacobian of func by Jacobian-vector products: best where there are few inputs.
+
+    Args:
+        func (callable): from tensors to tensors; with has_aux, to (output, aux).
+        argnums (int or tuple of ints): the arguments to differentiate by. Default: 0
+        has_aux (bool): whether func also returns something that is handed through. Default: False
+        randomness (str): what random functions inside do: "error", "same" or "different". Default: "error"
+
+    Returns:
+        A function that returns tensors of shape output.shape + input.shape.
+
+    Example:
+        >>> torch.func.jacfwd(lambda x: torch.stack([x**2, x**3]))(torch.tensor(2.0))
+        tensor([ 4., 12.])
+    """
 
     @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
@@ -386,7 +507,17 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
 
 def hessian(func, argnums=0):
-    """The Hessian of a scalar function: the Jacobian of its gradient."""
+    """A function that gives the Hessian of a scalar function: the Jacobian of its gradient.
+
+    Args:
+        func (callable): returns a tensor of one element.
+        argnums (int or tuple of ints): the arguments to differentiate by. Default: 0
+
+    Example:
+        >>> torch.func.hessian(lambda x: x.prod())(torch.tensor([2.0, 3.0]))
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
     return jacrev(jacrev(func, argnums), argnums)
 
 

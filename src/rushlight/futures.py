@@ -13,7 +13,18 @@ def _described(error):
 
 
 class Future:
-    """A value to come: set_result or set_exception ends the waiting of wait() and calls what then() was given."""
+    """A value to come: wait() blocks until set_result or set_exception gives it.
+
+    Args:
+        devices (list): accepted. Default: None
+
+    Example:
+        >>> future = torch.futures.Future()
+        >>> following = future.then(lambda f: f.value() + 1)
+        >>> future.set_result(2)
+        >>> future.done(), following.wait()
+        (True, 3)
+    """
 
     def __init__(self, *, devices=None):
         self._done = threading.Event()
@@ -24,15 +35,18 @@ class Future:
     __class_getitem__ = classmethod(lambda cls, item: cls)
 
     def done(self):
+        """Whether the value (or an error) is there."""
         return self._done.is_set()
 
     def wait(self):
+        """Waits for the value and returns it; raises the error, if it is one."""
         self._done.wait()
         if self._error is not None:
             raise self._error
         return self._value
 
     def value(self):
+        """The value, which must be there."""
         if not self.done():
             raise RuntimeError("Future.value(): the future is not complete, use wait()")
         return self.wait()
@@ -60,9 +74,19 @@ class Future:
         raise RuntimeError("Can not pickle torch.futures.Future")
 
     def set_result(self, result):
+        """Gives the value, once.
+
+        Args:
+            result (object): the value.
+        """
         self._finish(result, None)
 
     def set_exception(self, result):
+        """Gives an error in place of the value.
+
+        Args:
+            result (Exception): what wait() raises.
+        """
         if not isinstance(result, Exception):
             raise TypeError(f"Future.set_exception: {result!r} is not an Exception")
         self._finish(None, result)
@@ -94,7 +118,21 @@ class Future:
 
 
 def collect_all(futures):
-    """A future of the list of these futures, ready when all are."""
+    """A future of the list of these futures, ready when all of them are.
+
+    Args:
+        futures (list of Future): what to wait for.
+
+    Example:
+        >>> a, b = torch.futures.Future(), torch.futures.Future()
+        >>> both = torch.futures.collect_all([a, b])
+        >>> a.set_result(1)
+        >>> both.done()
+        False
+        >>> b.set_result(2)
+        >>> [f.value() for f in both.wait()]
+        [1, 2]
+    """
     futures = list(futures)
     if any(future is None for future in futures):
         raise RuntimeError("Future can't be None")
@@ -115,7 +153,17 @@ def collect_all(futures):
 
 
 def wait_all(futures):
-    """Waits for all, and returns their values."""
+    """Waits for all futures, and returns their values.
+
+    Args:
+        futures (list of Future): what to wait for.
+
+    Example:
+        >>> a = torch.futures.Future()
+        >>> a.set_result(1)
+        >>> torch.futures.wait_all([a])
+        [1]
+    """
     return [future.wait() for future in collect_all(futures).wait()]
 
 

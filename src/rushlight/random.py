@@ -23,27 +23,69 @@ __all__ = [
 
 
 def manual_seed(seed: object) -> Generator:
-    """Seeds the default generator, from which every op without a generator of its own draws."""
+    """Seeds the default generator, from which every op without a generator of its own draws.
+
+    Args:
+        seed (int): from -2^63 to 2^64 - 1.
+
+    Returns:
+        The default generator.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+    """
     return default_generator.manual_seed(int(seed))  # type: ignore[call-overload]
 
 
 def seed() -> int:
-    """Seeds the default generator from the system's entropy and returns the seed."""
+    """Seeds the default generator from the system's entropy.
+
+    Returns:
+        The seed.
+
+    Example:
+        >>> torch.seed() == torch.initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator was last given."""
+    """The seed that the default generator was last given.
+
+    Example:
+        >>> _ = torch.manual_seed(17)
+        >>> torch.initial_seed()
+        17
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state():
-    """The state of the default generator, a ByteTensor of 5056 elements."""
+    """The state of the default generator, to continue from later: a tensor of 5056 bytes.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> a = torch.rand(3)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(torch.rand(3), a)
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state) -> None:
-    """Continues the default generator from a state that `get_rng_state` returned."""
+    """Continues the default generator from a state that get_rng_state returned, here or in PyTorch.
+
+    Args:
+        new_state (Tensor): the state, 5056 bytes.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> torch.set_rng_state(state)
+    """
     default_generator.set_state(new_state)
 
 
@@ -55,7 +97,20 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str | None = None,
 ) -> Iterator[None]:
-    """Draws inside the block leave no trace: the state before it is put back after it."""
+    """A region whose random numbers leave no trace: the state before it is put back after it.
+
+    Args:
+        devices (object): accepted; there are no generators but the CPU's. Default: None
+        enabled (bool): False makes the region do nothing. Default: True
+        device_type (str): accepted. Default: None
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> with torch.random.fork_rng():
+        ...     _ = torch.rand(100)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+    """
     if not enabled:
         yield
         return
@@ -67,5 +122,10 @@ def fork_rng(
 
 
 def thread_safe_generator() -> Generator | None:
-    """The generator of this DataLoader worker thread; None elsewhere, which means the default one."""
+    """The generator of this DataLoader worker thread; None elsewhere, which means the default one.
+
+    Example:
+        >>> print(torch.random.thread_safe_generator())
+        None
+    """
     return None

@@ -9,7 +9,7 @@ import rushlight
 # Namespaces with a page of their own, in the order of the index. "torch" is the package itself.
 NAMESPACES = (
     "torch", "Tensor",
-    "autograd", "autograd.functional", "autograd.graph", "func",
+    "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func",
     "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations",
     "nn.utils.prune", "nn.attention", "nn.parallel",
     "optim", "optim.lr_scheduler", "optim.swa_utils",
@@ -19,6 +19,11 @@ NAMESPACES = (
     "amp", "jit", "fx", "profiler", "hub", "random", "serialization", "library", "overrides", "testing", "futures",
     "multiprocessing", "distributed",
 )  # fmt: skip
+# Public names that a module does not list, since PyTorch's does not.
+ALSO = {
+    "autograd": ("detect_anomaly", "gradcheck", "gradgradcheck", "set_detect_anomaly", "set_multithreading_enabled",
+                 "set_site_recording", "site_recording_enabled", "why_no_grad"),
+}  # fmt: skip
 # Classes of the extension that programs meet but never name; PyTorch has them elsewhere or not at all.
 UNNAMED = {"Op", "OpFlags", "OpMethod", "OpTraits", "FunctionNode", "Node", "SavedTensor"}
 
@@ -37,16 +42,21 @@ def names_of(namespace):
     space = space_of(namespace)
     listed = getattr(space, "__all__", None)
     found = {}
-    for name in listed or dir(space):
+    for name in (*(listed or dir(space)), *ALSO.get(namespace, ())):
         if name.startswith("_") or (namespace == "torch" and name in UNNAMED):
             continue
         value = getattr(space, name)
-        if not callable(value) or isinstance(value, types.ModuleType | rushlight.dtype):
+        if not callable(value) or isinstance(value, types.ModuleType | rushlight.dtype) or _is_absent(value):
             continue
         if not listed and not _belongs(space, name, value):
             continue
         found[name] = value
     return dict(sorted(found.items(), key=lambda item: (item[0].lower(), item[0])))
+
+
+def _is_absent(value):
+    """Whether a class only stands for one that is not there."""
+    return isinstance(value, type) and vars(value).get("_absent", False)
 
 
 def _belongs(space, name, value):

@@ -14,7 +14,7 @@ from .sources import ROOT
 HERE = pathlib.Path(__file__).resolve().parent
 GROUPS = {
     "Tensors and functions": ("torch", "Tensor", "linalg", "fft", "special", "signal.windows", "sparse", "nested", "masked", "random"),
-    "Gradients": ("autograd", "autograd.functional", "autograd.graph", "func", "amp", "utils.checkpoint"),
+    "Gradients": ("autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp", "utils.checkpoint"),
     "Networks": ("nn", "nn.functional", "nn.init", "nn.attention", "nn.parallel"),
     "Tools for networks": ("nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"),
     "Training": ("optim", "optim.lr_scheduler", "optim.swa_utils", "utils.data", "distributed", "multiprocessing"),

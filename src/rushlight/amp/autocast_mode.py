@@ -54,7 +54,15 @@ def _known(device_type):
 
 
 def is_autocast_available(device_type):
-    """Whether autocast(device_type) is possible."""
+    """Tells whether autocast knows a kind of device.
+
+    Args:
+        device_type (str): "cpu", "cuda" ...
+
+    Example:
+        >>> torch.amp.is_autocast_available("cpu")
+        True
+    """
     return device_type in _SHORT
 
 
@@ -125,13 +133,26 @@ def autocast_decrement_nesting():
 
 
 class autocast:
-    """A region, as a with block or a decorator, in which ops choose their type.
+    """A region in which ops choose their type: products and convolutions run in bfloat16 or float16, others in float32.
+
+    A context and a decorator. Weights stay float32, and so do their gradients; backward runs outside of the
+    region, each op in the type of its forward.
 
     Args:
-        device_type: "cpu"; any other does nothing ("cuda" warns), since there is no such device.
-        dtype: the short type: bfloat16 (the CPU's default) or float16.
-        enabled: False switches an outer region off.
-        cache_enabled: a weight that is used several times is cast once.
+        device_type (str): "cpu". Any other kind does nothing, as there is no such device ("cuda" warns).
+        dtype (dtype): the type of reduced precision: bfloat16 or float16; None means bfloat16 on the CPU.
+            Default: None
+        enabled (bool): False switches an outer region off. Default: True
+        cache_enabled (bool): a weight that is used several times is cast once; None means as before. Default:
+            None
+
+    Example:
+        >>> layer = nn.Linear(2, 2)
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
+        ...     y = layer(torch.ones(1, 2))
+        ...     z = y.exp()
+        >>> y.dtype, layer.weight.dtype
+        (torch.bfloat16, torch.float32)
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
@@ -188,10 +209,32 @@ def _exit_autocast(mode):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """For the forward of an autograd.Function.
+    """Decorator for the forward of an autograd.Function that is called inside autocast.
 
-    With cast_inputs, a call inside a region gets its float tensors in that type and runs outside of the region;
-    custom_bwd then lets backward see the same.
+    With cast_inputs, a call inside a region gets its float tensors in that type and runs outside of the region.
+    custom_bwd lets backward see the same state.
+
+    Args:
+        fwd (callable): the forward; None gives the decorator. Default: None
+        device_type (str): "cpu" ...
+        cast_inputs (dtype): the type that float tensors are cast to. Default: None
+
+    Example:
+        >>> class Product(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        ...     def forward(ctx, a, b):
+        ...         ctx.save_for_backward(a, b)
+        ...         return a @ b
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         a, b = ctx.saved_tensors
+        ...         return grad @ b.t(), a.t() @ grad
+        >>> with torch.autocast("cpu"):
+        ...     y = Product.apply(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2, requires_grad=True))
+        >>> y.dtype
+        torch.float32
     """
     _known(device_type)
     if fwd is None:
@@ -212,7 +255,29 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """For the backward of an autograd.Function: runs it in the autocast state its forward had."""
+    """Decorator for the backward of an autograd.Function: runs it in the autocast state that its forward had.
+
+    See amp.custom_fwd, which belongs to it.
+
+    Args:
+        bwd (callable): the backward; None gives the decorator. Default: None
+        device_type (str): "cpu" ...
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu")
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> Double.apply(x).sum().backward()
+        >>> x.grad
+        tensor([2., 2.])
+    """
     _known(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

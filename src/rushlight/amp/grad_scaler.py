@@ -39,14 +39,31 @@ def _scales_itself(optimizer):
 
 
 class GradScaler:
-    """scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()
+    """Scales the loss so that small gradients in float16 do not vanish, and leaves out steps whose gradients overflow.
+
+    Each iteration calls scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update(). bfloat16
+    needs none of it.
 
     Args:
-        device: "cpu"; "cuda", the default of PyTorch, warns and disables, since there is no such device.
-        init_scale: the first scale.
-        growth_factor, backoff_factor: what the scale is multiplied by when it grows and when it falls.
-        growth_interval: how many steps without overflow let it grow.
-        enabled: False makes every method do the plain thing.
+        device (str): "cpu"; "cuda", PyTorch's default, warns and disables the scaler, as there is no such
+            device. Default: "cuda"
+        init_scale (float): the first scale. Default: 65536.0
+        growth_factor (float): what the scale is multiplied by after growth_interval steps without overflow.
+            Default: 2.0
+        backoff_factor (float): what it is multiplied by after an overflow. Default: 0.5
+        growth_interval (int): see growth_factor. Default: 2000
+        enabled (bool): False makes every method do the plain thing. Default: True
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> optimizer, scaler = optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
+        >>> with torch.autocast("cpu", dtype=torch.float16):
+        ...     loss = model(torch.ones(4, 2)).float().square().mean()
+        >>> scaler.scale(loss).backward()
+        >>> _ = scaler.step(optimizer)
+        >>> scaler.update()
+        >>> scaler.get_scale()
+        65536.0
     """
 
     def __init__(
@@ -73,7 +90,11 @@ class GradScaler:
         self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
 
     def scale(self, outputs):
-        """A tensor, or each of a collection of tensors, times the scale."""
+        """A tensor, or each of a collection of tensors, times the scale.
+
+        Args:
+            outputs (Tensor or iterable): usually the loss.
+        """
         if not self._enabled:
             return outputs
         if self._scale is None:
@@ -121,7 +142,11 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer):
-        """Divides an optimizer's gradients by the scale, for example to clip them before step()."""
+        """Divides an optimizer's gradients by the scale, for example to clip them before step().
+
+        Args:
+            optimizer (Optimizer): whose gradients are meant; once between two calls of update().
+        """
         if not self._enabled:
             return
         self._check_scale_growth_tracker("unscale_")
@@ -179,7 +204,15 @@ class GradScaler:
         return result
 
     def step(self, optimizer, *args, **kwargs):
-        """optimizer.step(), unless a gradient overflowed."""
+        """Calls optimizer.step(), unless one of its gradients overflowed.
+
+        Args:
+            optimizer (Optimizer): its gradients are unscaled first, if that was not done.
+            *args (object): for optimizer.step; closures are not supported.
+
+        Returns:
+            What optimizer.step returned, None if it was left out.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -197,7 +230,11 @@ class GradScaler:
         return result
 
     def update(self, new_scale=None):
-        """Chooses the next iteration's scale; once per iteration, after all steps."""
+        """Chooses the next iteration's scale; called once per iteration, after all steps.
+
+        Args:
+            new_scale (float or Tensor): the scale, instead of the rule. Default: None
+        """
         if not self._enabled:
             return
         scale, growth_tracker = self._check_scale_growth_tracker("update")
@@ -219,6 +256,7 @@ class GradScaler:
         self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
 
     def is_enabled(self):
+        """Whether the scaler does anything."""
         return self._enabled
 
     def get_scale(self):
@@ -228,21 +266,27 @@ class GradScaler:
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self):
+        """What the scale is multiplied by when it grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor):
+        """Sets what the scale is multiplied by when it grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self):
+        """What the scale is multiplied by after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor):
+        """Sets what the scale is multiplied by after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self):
+        """How many steps without overflow let the scale grow."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval):
+        """Sets how many steps without overflow let the scale grow."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self):
@@ -263,6 +307,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict):
+        """Takes over what state_dict() returned."""
         if not self._enabled:
             return
         if not state_dict:

@@ -75,7 +75,24 @@ def backward(
     grad_variables: Tensor | Sequence[Tensor | None] | None = None,
     inputs: Any = None,
 ) -> None:
-    """Sums the gradients of `tensors` with respect to the leaves of their graph into the leaves' .grad."""
+    """Adds the gradients of tensors with respect to the leaves of their graph to the leaves' .grad.
+
+    Args:
+        tensors (Tensor or sequence): the roots; scalars, unless grad_tensors are given.
+        grad_tensors (Tensor or sequence): the gradient with respect to each root; None stands for 1. Default:
+            None
+        retain_graph (bool): keeps what the graph saved, for another backward. None means create_graph. Default:
+            None
+        create_graph (bool): records the backward itself, for higher derivatives. Default: False
+        grad_variables (Tensor or sequence): the old name of grad_tensors. Default: None
+        inputs (Tensor or sequence): the tensors whose .grad is added to; None means all leaves. Default: None
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> torch.autograd.backward((x**2).sum())
+        >>> x.grad
+        tensor([2., 4.])
+    """
     roots = _tuple(tensors)
     if grad_tensors is None:
         grad_tensors = grad_variables
@@ -130,9 +147,32 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of `outputs` with respect to `inputs`, returned and not accumulated.
+    """The gradients of outputs with respect to inputs, returned instead of added to .grad.
 
-    With is_grads_batched, each grad_output is a stack of gradients, which one backward takes through the graph; so are the results.
+    Args:
+        outputs (Tensor or sequence): scalars, unless grad_outputs are given; or gradient edges.
+        inputs (Tensor or sequence): what to differentiate by: leaves, results, or gradient edges.
+        grad_outputs (Tensor or sequence): the gradient with respect to each output; None stands for 1. Default:
+            None
+        retain_graph (bool): keeps what the graph saved, for another backward. None means create_graph. Default:
+            None
+        create_graph (bool): records the backward itself, for higher derivatives. Default: False
+        only_inputs (bool): kept for old programs; only the inputs get gradients in any case. Default: True
+        allow_unused (bool): gives None for an input that the outputs do not depend on, instead of an error.
+            None means materialize_grads. Default: None
+        is_grads_batched (bool): grad_outputs have a further first dimension, a stack of gradients that one
+            backward takes through the graph; so have the results. Default: False
+        materialize_grads (bool): gives zeros instead of None. Default: False
+
+    Returns:
+        A tuple with a tensor for each input.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+        >>> (second,) = torch.autograd.grad(first, x)
+        >>> first.item(), second.item()
+        (27.0, 18.0)
     """
     roots, wanted = _tuple(outputs), _tuple(inputs)
     if any(map(_stands_for_tensor, (*roots, *wanted))):

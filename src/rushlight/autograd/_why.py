@@ -50,11 +50,20 @@ class Reason:
 def why_no_grad(tensor):
     """Says which line cut a tensor off the graph, and what to write instead.
 
-        >>> loss = net(x).argmax(1).float().mean()
-        >>> autograd.why_no_grad(loss)
-        the graph was cut at train.py:12: `loss = ...`: argmax() gives int64, ...
-
     The answer travels with the values: it holds for everything computed from the tensor that was cut off.
+
+    Args:
+        tensor (Tensor): one that does not require grad, although it should.
+
+    Returns:
+        A text, with the kind of the cut as its attribute `kind`.
+
+    Example:
+        >>> x = torch.ones(3, requires_grad=True)
+        >>> loss = (x * 2).argmax().float()
+        >>> print(torch.autograd.why_no_grad(loss))
+        the graph was cut at ...: argmax() gives int64, and only floating point and complex values have gradients
+          A position has no derivative: use its soft form (softmax, a weighted sum), or max().values.
     """
     if not isinstance(tensor, _C.Tensor):
         raise TypeError(f"why_no_grad(): expected a Tensor, got {type(tensor).__name__}")
@@ -127,13 +136,32 @@ def _same_memory(tensor, roots):
 
 
 def set_site_recording(mode: bool) -> bool:
-    """Whether calls remember the line of the program they stand on, which errors, reports and pictures name. It is on
-    unless switched off here, and costs some ten nanoseconds a call. Returns what it was before."""
+    """Switches on or off that calls remember the line of the program they stand on.
+
+    Errors, reports and pictures of the graph name that line. It is on unless switched off here, and costs some
+    ten nanoseconds a call.
+
+    Args:
+        mode (bool): whether lines are remembered.
+
+    Returns:
+        The setting before.
+
+    Example:
+        >>> before = torch.autograd.set_site_recording(False)
+        >>> torch.autograd.set_site_recording(before)
+        False
+    """
     return _set_sites(bool(mode))
 
 
 def site_recording_enabled() -> bool:
-    """Whether calls remember their line."""
+    """Tells whether calls remember the line of the program they stand on.
+
+    Example:
+        >>> torch.autograd.site_recording_enabled()
+        True
+    """
     before = _set_sites(True)
     _set_sites(before)
     return before

@@ -6,7 +6,20 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class set_detect_anomaly:
-    """Turn anomaly detection on or off, for good or as a context manager for a block."""
+    """Switches anomaly detection on or off: at once, and as a context until its end.
+
+    Args:
+        mode (bool): whether backward stops at the first NaN, and says which line of the program it belongs to.
+        check_nan (bool): False keeps the reports of errors, without looking for NaN. Default: True
+
+    Example:
+        >>> x = torch.tensor([0.0], requires_grad=True)
+        >>> with torch.autograd.set_detect_anomaly(True):
+        ...     (torch.sqrt(x) * 0).backward()
+        Traceback (most recent call last):
+            ...
+        RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output...
+    """
 
     def __init__(self, mode, check_nan=True):
         self.saved = _C.ops["is_anomaly_enabled"](), _C.ops["is_anomaly_check_nan_enabled"]()
@@ -20,7 +33,20 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """Context manager: anomaly detection inside a block."""
+    """A region with anomaly detection: backward stops at the first NaN and names the line it belongs to.
+
+    It warns that it is on, since it slows the program down; set_detect_anomaly does the same without a warning.
+
+    Args:
+        check_nan (bool): False keeps the reports of errors, without looking for NaN. Default: True
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> with torch.autograd.detect_anomaly():
+        ...     print(torch.is_anomaly_enabled())
+        True
+    """
 
     def __init__(self, check_nan=True):
         import warnings

@@ -24,6 +24,17 @@ __all__ = [
 ]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ["primal", "tangent"])
+UnpackedDualTensor.__doc__ = """What unpack_dual returns: a value and its tangent.
+
+Args:
+    primal (Tensor): the value.
+    tangent (Tensor): its tangent, None where it has none.
+
+Example:
+    >>> with torch.autograd.forward_ad.dual_level():
+    ...     print(torch.autograd.forward_ad.unpack_dual(torch.ones(1)))
+    UnpackedDualTensor(primal=tensor([1.]), tangent=None)
+"""
 _make_dual_of = rl._C.ops["_dual_of"]
 _enabled = True
 _current_level = -1
@@ -83,7 +94,15 @@ def _switch(mode):
 
 
 def enter_dual_level():
-    """Begins a dual level; returns its number. Levels do not nest."""
+    """Begins a dual level, in which tensors can have tangents; levels do not nest.
+
+    Returns:
+        The number of the level.
+
+    Example:
+        >>> level = torch.autograd.forward_ad.enter_dual_level()
+        >>> torch.autograd.forward_ad.exit_dual_level(level=level)
+    """
     global _current_level
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -93,7 +112,15 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """Ends a dual level: its tangents are forgotten."""
+    """Ends a dual level: its tangents are forgotten.
+
+    Args:
+        level (int): must be the last one entered; None means that one. Default: None
+
+    Example:
+        >>> _ = torch.autograd.forward_ad.enter_dual_level()
+        >>> torch.autograd.forward_ad.exit_dual_level()
+    """
     global _current_level
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level but no level is active")
@@ -104,7 +131,15 @@ def exit_dual_level(*, level=None):
 
 
 class dual_level:
-    """Context manager of a dual level."""
+    """A region in which tensors can have tangents: forward mode differentiation.
+
+    Example:
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        ...     print(fwAD.unpack_dual(x**3).tangent)
+        tensor(12.)
+    """
 
     def __enter__(self):
         return enter_dual_level()
@@ -123,7 +158,20 @@ def _current(level, what):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """tensor, moving in the direction of tangent: what is computed from it has tangents, too."""
+    """A tensor with a tangent: what is computed from it has one, too.
+
+    Args:
+        tensor (Tensor): the value, floating point or complex.
+        tangent (Tensor): the direction it moves in, of the same shape.
+        level (int): the dual level; None means the current one. Default: None
+
+    Example:
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
+        ...     print(fwAD.unpack_dual(x.sum() ** 2).tangent)
+        tensor(6.)
+    """
     state = _current(level, "create")
     for t, name in ((tensor, "primal"), (tangent, "tangent")):
         if not isinstance(t, rl.Tensor) or not (t.is_floating_point() or t.is_complex()):
@@ -183,7 +231,22 @@ def _laid_out_like(tangent, primal):
 
 
 def unpack_dual(tensor, *, level=None):
-    """(primal, tangent) of a tensor; the tangent is None where it does not depend on a dual."""
+    """The value and the tangent of a tensor.
+
+    Args:
+        tensor (Tensor): any.
+        level (int): the dual level; None means the current one. Default: None
+
+    Returns:
+        A named tuple (primal, tangent); the tangent is None where the tensor does not depend on a dual.
+
+    Example:
+        >>> fwAD = torch.autograd.forward_ad
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     print(fwAD.unpack_dual(x * x).tangent, fwAD.unpack_dual(torch.ones(1)).tangent)
+        tensor(6.) None
+    """
     return _unpack(tensor, level)[0]
 
 

@@ -118,9 +118,31 @@ class FunctionMeta(type):
 
 
 class Function(metaclass=FunctionMeta):
-    """Subclass it with static methods forward(ctx, *args) and backward(ctx, *grads); call it by `apply`.
+    """The base of one's own differentiable functions: static methods forward and backward, called by `apply`.
 
-    With a setup_context(ctx, inputs, output), forward takes no ctx."""
+    forward(ctx, *args) computes and calls ctx.save_for_backward for the tensors that backward needs; with a
+    setup_context(ctx, inputs, output) forward takes no ctx, which function transforms ask for. backward(ctx,
+    *grads) gets the gradient with respect to each output and returns one for each argument of forward, None for
+    those without. ctx.needs_input_grad tells which are wanted. jvp and vmap may be defined likewise.
+
+    Args:
+        *args (object): not to be used: a Function is never instantiated.
+
+    Example:
+        >>> class Cube(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x**3
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 3 * x**2 * grad
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> Cube.apply(x).sum().backward()
+        >>> x.grad
+        tensor([ 3., 12.])
+    """
 
     _backward_class = None
 
@@ -139,14 +161,28 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs; define it in the subclass."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Keeps what backward needs, where forward takes no ctx.
+
+        Args:
+            ctx (FunctionCtx): the node of this call.
+            inputs (tuple): the arguments of forward.
+            output (object): what forward returned.
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Gives the gradient with respect to each argument of forward; define it in the subclass.
+
+        Args:
+            ctx (FunctionCtx): the node of this call, with saved_tensors.
+            *grad_outputs (Tensor): the gradient with respect to each output.
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
@@ -155,6 +191,12 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Gives the tangent of each output, for forward mode; may be defined in the subclass.
+
+        Args:
+            ctx (FunctionCtx): the node of this call.
+            *grad_inputs (Tensor): the tangent of each argument of forward, None for those without.
+        """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
@@ -163,6 +205,16 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Computes all samples of a vmap at once; may be defined in the subclass.
+
+        Args:
+            info (object): batch_size and randomness of the vmap.
+            in_dims (tuple): where each argument has its batch, None where it has none.
+            *args (object): the arguments of forward, batches and all.
+
+        Returns:
+            The outputs, and where they have their batch.
+        """
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap static method or set "
             "generate_vmap_rule=True."
@@ -170,7 +222,7 @@ class Function(metaclass=FunctionMeta):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Runs forward, and records backward if an input asks for gradients."""
+        """Runs forward on the arguments, and records the call if one of them asks for a gradient."""
         if _Batched is not None and _any_batched((*args, *kwargs.values())):
             from .._vmap_function import call_function
 

@@ -151,7 +151,23 @@ def _single_output(outputs, is_tuple, where):
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, v^T J) at `inputs`; v may be left out for a scalar function."""
+    """The outputs of a function and the vector-Jacobian product v^T J at a point.
+
+    Args:
+        func (callable): from tensors to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        v (Tensor or tuple): like the outputs; may be left out for a scalar function. Default: None
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+
+    Returns:
+        (outputs, product); the product is like the inputs.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.vjp(lambda x: x**2, x, torch.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh(inputs, create_graph)
@@ -171,7 +187,25 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, J v) at `inputs`; v may be left out for a function of a single number."""
+    """The outputs of a function and the Jacobian-vector product J v at a point.
+
+    It takes two vector-Jacobian products; func.jvp is the same for functions of several arguments.
+
+    Args:
+        func (callable): from tensors to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        v (Tensor or tuple): like the inputs; may be left out if there is a single element. Default: None
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+
+    Returns:
+        (outputs, product); the product is like the outputs.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.jvp(lambda x: x.prod(), x, torch.tensor([1.0, 10.0]))
+        (tensor(2.), tensor(12.))
+    """
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh(inputs, create_graph)
@@ -195,9 +229,25 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian: for each output, for each input, a tensor of shape output.shape + input.shape.
+    """The Jacobian of a function at a point: J[i, j] = d output_i / d input_j.
 
-    Computed row by row, or with `vectorize` all at once (`strategy`: by rows or by columns).
+    Args:
+        func (callable): from tensors to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+        vectorize (bool): computes all rows at once. Default: False
+        strategy (str): "reverse-mode" by rows or, with vectorize, "forward-mode" by columns. Default:
+            "reverse-mode"
+
+    Returns:
+        A tensor of shape output.shape + input.shape; nested tuples of them for several outputs and inputs.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.jacobian(lambda x: torch.stack([x.sum(), x.prod()]), x)
+        tensor([[1., 1.],
+                [2., 1.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -266,7 +316,26 @@ def hessian(
     vectorize=False,
     outer_jacobian_strategy="reverse-mode",
 ):
-    """The Hessian of a scalar function: for each pair of inputs a tensor of both their shapes."""
+    """The Hessian of a scalar function at a point: H[i, j] = d^2 f / d input_i d input_j.
+
+    Args:
+        func (callable): from tensors to a tensor of one element.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+        vectorize (bool): computes all rows at once. Default: False
+        outer_jacobian_strategy (str): "reverse-mode" or, with vectorize, "forward-mode". Default:
+            "reverse-mode"
+
+    Returns:
+        A tensor of shape input.shape + input.shape; nested tuples of them for several inputs.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), x)
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     many_in, inputs = _as_tuple(inputs, "inputs", "hessian")
 
     def gradient(*xs):
@@ -309,7 +378,23 @@ def _hessian_v(v, inputs, many_in, where):
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, v^T H) of a scalar function."""
+    """The value of a scalar function and the product v^T H of a vector with its Hessian.
+
+    Args:
+        func (callable): from tensors to a tensor of one element.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        v (Tensor or tuple): like the inputs; may be left out if there is a single element. Default: None
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+
+    Returns:
+        (value, product).
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), x, torch.ones(2))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh(inputs, create_graph)
@@ -321,7 +406,25 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, H v) of a scalar function; `vhp` gives the same for less work when H is symmetric."""
+    """The value of a scalar function and the product H v of its Hessian with a vector.
+
+    vhp gives the same for less work, as H is symmetric where the second derivatives are continuous.
+
+    Args:
+        func (callable): from tensors to a tensor of one element.
+        inputs (Tensor or tuple): the point, one tensor for each argument.
+        v (Tensor or tuple): like the inputs; may be left out if there is a single element. Default: None
+        create_graph (bool): records the computation, so that the result can be differentiated. Default: False
+        strict (bool): refuses outputs that do not depend on an input, instead of giving zeros. Default: False
+
+    Returns:
+        (value, product).
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), x, torch.ones(2))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
     with rl.enable_grad():
         many_in, inputs = _as_tuple(inputs, "inputs", "hvp")
         inputs = _fresh(inputs, create_graph)

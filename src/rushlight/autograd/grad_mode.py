@@ -10,9 +10,19 @@ _local = threading.local()
 
 
 class set_multithreading_enabled:
-    """Whether backward may use several threads of its own; at once, and as a context until its end.
+    """Says whether backward may use several threads of its own: at once, and as a context until its end.
 
-    Backward runs in the thread that calls it, and its ops share the threads of the pool: the setting is kept, and changes nothing."""
+    Backward runs in the thread that calls it, and its ops share the threads of the pool: the setting is kept,
+    and changes nothing.
+
+    Args:
+        mode (bool): the setting.
+
+    Example:
+        >>> with torch.autograd.set_multithreading_enabled(False):
+        ...     print(torch.autograd.grad_mode.is_multithreading_enabled())
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)

@@ -372,11 +372,39 @@ def gradcheck(
     fast_mode=False,
     masked=False,
 ):
-    """Compare gradients with central differences for every input that requires grad.
+    """Compares the gradients of a function with central differences, for every input that requires grad.
 
-    Returns True, or raises GradcheckError with the offending jacobians and entry (False with
-    `raise_exception=False`). Outputs are differentiated one at a time, so backward also meets undefined
-    gradients. `fast_mode` checks one random direction instead of every entry of the jacobian.
+    Inputs should be float64: the comparison needs the precision.
+
+    Args:
+        func (callable): from the inputs to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): its arguments.
+        eps (float): the step of the differences. Default: 1e-6
+        atol (float): the absolute tolerance. Default: 1e-5
+        rtol (float): the relative tolerance. Default: 1e-3
+        raise_exception (bool): False returns False instead of raising. Default: True
+        nondet_tol (float): by how much two runs of backward may differ. Default: 0.0
+        check_undefined_grad (bool): whether backward is also tried with undefined gradients. Default: True
+        check_grad_dtypes (bool): whether gradients must be of the type of their inputs. Default: False
+        check_batched_grad (bool): whether backward is also tried with a batch of gradients. Default: False
+        check_batched_forward_grad (bool): the same for forward mode. Default: False
+        check_forward_ad (bool): whether forward mode is compared, too. Default: False
+        check_backward_ad (bool): whether backward is compared. Default: True
+        fast_mode (bool): compares one random direction instead of every entry. Default: False
+        masked (bool): for sparse inputs, looks at the specified elements alone. Default: False
+
+    Returns:
+        True where all agree.
+
+    Raises:
+        GradcheckError: an entry differs; the message has both Jacobians.
+
+    Example:
+        >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(torch.sin, x)
+        True
+        >>> torch.autograd.gradcheck(lambda x: x * x.detach(), x, raise_exception=False)
+        False
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -442,7 +470,34 @@ def gradgradcheck(
     fast_mode=False,
     masked=False,
 ):
-    """gradcheck of the gradients of func: its second derivatives, and those by the grad_outputs."""
+    """Compares second derivatives of a function with central differences of its gradients.
+
+    Args:
+        func (callable): from the inputs to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): its arguments, float64.
+        grad_outputs (Tensor or tuple): the gradients that backward starts from; None draws them. Default: None
+        eps (float): the step of the differences. Default: 1e-6
+        atol (float): the absolute tolerance. Default: 1e-5
+        rtol (float): the relative tolerance. Default: 1e-3
+        gen_non_contig_grad_outputs (bool): draws grad_outputs that are not contiguous. Default: False
+        raise_exception (bool): False returns False instead of raising. Default: True
+        nondet_tol (float): by how much two runs of backward may differ. Default: 0.0
+        check_undefined_grad (bool): whether backward is also tried with undefined gradients. Default: True
+        check_grad_dtypes (bool): whether gradients must be of the type of their inputs. Default: False
+        check_batched_grad (bool): whether backward is also tried with a batch of gradients. Default: False
+        check_fwd_over_rev (bool): compares forward mode over backward. Default: False
+        check_rev_over_rev (bool): compares backward over backward. Default: True
+        fast_mode (bool): compares one random direction instead of every entry. Default: False
+        masked (bool): for sparse inputs, looks at the specified elements alone. Default: False
+
+    Returns:
+        True where all agree.
+
+    Example:
+        >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradgradcheck(torch.exp, x)
+        True
+    """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
     inputs = _tensors(inputs)

@@ -34,7 +34,22 @@ class _NodeMeta(type):
 
 
 class Node(metaclass=_NodeMeta):
-    """A recorded call in the graph: what `tensor.grad_fn` is."""
+    """A recorded call in the graph: what tensor.grad_fn is. It is met, not made.
+
+    `name()`, `next_functions` (the nodes of the arguments), `metadata` (a dict for one's own use),
+    `register_hook` and `register_prehook` are there; what the call saved are attributes whose names begin with
+    _saved.
+
+    Args:
+        *args (object): nodes cannot be made.
+
+    Example:
+        >>> y = torch.ones(2, requires_grad=True).exp().sum()
+        >>> y.grad_fn.name(), y.grad_fn.next_functions[0][0].name()
+        ('SumBackward0', 'ExpBackward0')
+        >>> isinstance(y.grad_fn, torch.autograd.graph.Node)
+        True
+    """
 
     name = _CNode.name
     next_functions = _CNode.next_functions
@@ -47,9 +62,24 @@ class Node(metaclass=_NodeMeta):
 
 
 class saved_tensors_hooks:
-    """Context manager: each tensor saved for backward inside is replaced by pack_hook(tensor).
+    """A region in which each tensor saved for backward is replaced by pack_hook(tensor).
 
-    Backward asks unpack_hook for it again, which must return a tensor of the same contents.
+    Backward asks unpack_hook for it again, which must return a tensor of the same contents; so saved tensors
+    can be kept on disk, compressed or recomputed.
+
+    Args:
+        pack_hook (callable): from a tensor to any object.
+        unpack_hook (callable): from that object to the tensor.
+
+    Example:
+        >>> def pack(x):
+        ...     print("saved", tuple(x.shape))
+        ...     return x.numpy()
+        >>> x = torch.ones(3, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(pack, torch.from_numpy):
+        ...     y = x.exp()
+        saved (3,)
+        >>> y.sum().backward()
     """
 
     def __init__(self, pack_hook, unpack_hook):
@@ -63,14 +93,41 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context manager: tensors saved for backward wait in main memory."""
+    """A region in which tensors saved for backward wait in main memory, and come back when they are needed.
+
+    Args:
+        pin_memory (bool): accepted; main memory is where tensors are. Default: False
+        device_type (str): accepted. Default: "cuda"
+
+    Example:
+        >>> x = torch.ones(3, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 2., 2.])
+    """
 
     def __init__(self, pin_memory=False, device_type="cuda"):
         super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 class GradientEdge(tuple):
-    """Where the gradient of a tensor goes: (node, output_nr). Stands for the tensor in `autograd.grad`."""
+    """Where the gradient of a tensor goes: a node, and which of its outputs the tensor is.
+
+    It stands for the tensor in autograd.grad and backward, without keeping its values.
+
+    Args:
+        node (Node): the tensor's grad_fn, or the accumulator of a leaf.
+        output_nr (int): the number of the output.
+        ownership_token (object): accepted. Default: None
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> edge = torch.autograd.graph.GradientEdge((x * 2).grad_fn, 0)
+        >>> edge.node.name(), edge.output_nr
+        ('MulBackward0', 0)
+    """
 
     __slots__ = ()
 
@@ -82,7 +139,18 @@ class GradientEdge(tuple):
 
 
 def get_gradient_edge(tensor):
-    """The edge of a tensor that requires grad."""
+    """The gradient edge of a tensor that requires grad.
+
+    Args:
+        tensor (Tensor): a leaf or a result.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> edge = torch.autograd.graph.get_gradient_edge(y)
+        >>> torch.autograd.grad(y.sum(), edge)
+        (tensor([1., 1.]),)
+    """
     if not isinstance(tensor, rl.Tensor) or not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
@@ -91,13 +159,36 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Says that a tensor (or several) was changed in a way that autograd did not see."""
+    """Says that tensors were changed in a way that autograd did not see, so that stale values are found.
+
+    Args:
+        tensor (Tensor or iterable): what was changed.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> before = x._version
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version - before
+        1
+    """
     for t in (tensor,) if isinstance(tensor, rl.Tensor) else tuple(tensor):
         t._bump_version()
 
 
 class disable_saved_tensors_hooks:
-    """Context manager: setting hooks on saved tensors inside is an error with this message."""
+    """A region in which setting hooks on saved tensors is an error.
+
+    Args:
+        error_message (str): the text of the error.
+
+    Example:
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+        ...     with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
+        ...         pass
+        Traceback (most recent call last):
+            ...
+        RuntimeError: not here...
+    """
 
     def __init__(self, error_message):
         self.error_message = error_message
@@ -110,13 +201,22 @@ class disable_saved_tensors_hooks:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn when the gradients of several tensors are known.
+    """Calls a function when the gradients of several tensors are known.
 
     Args:
-        tensors: those that require grad.
-        fn: with mode "all", fn(list of gradients, None where a tensor took no part), once per backward; with mode
-            "any", fn(gradient) for the first that is there.
-        mode: "all" or "any".
+        tensors (sequence of Tensors): those that require grad.
+        fn (callable): with mode "all", called with the list of gradients once per backward, None for a tensor
+            that took no part; with mode "any", called with the first gradient that is there.
+        mode (str): "all" or "any". Default: "all"
+
+    Returns:
+        A handle with remove().
+
+    Example:
+        >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], print)
+        >>> (2 * a + 3 * b).backward()
+        [tensor([2.]), tensor([3.])]
     """
     from ..utils.hooks import RemovableHandle
 
@@ -160,9 +260,19 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 
 def allow_mutation_on_saved_tensors():
-    """Context in which tensors may be written to although backward needs them: they are copied first.
+    """A region in which tensors may be written to although backward needs them: they are copied first.
 
-    Backward must run inside the same block. The context's value tells what was copied.
+    Backward must run inside the same region, whose value tells what was copied.
+
+    Example:
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     x = torch.ones(2, requires_grad=True)
+        ...     y = x.clone()
+        ...     z = (y**2).sum()
+        ...     _ = y.zero_()
+        ...     z.backward()
+        >>> x.grad
+        tensor([2., 2.])
     """
     from ._mutation import allow_mutation_on_saved_tensors as context
 

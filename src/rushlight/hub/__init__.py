@@ -38,12 +38,29 @@ def _get_torch_home():
 
 
 def get_dir():
-    """The folder of cached repositories and weights: $TORCH_HOME/hub, else ~/.cache/torch/hub."""
+    """The folder of cached repositories and weights: $TORCH_HOME/hub, else ~/.cache/torch/hub.
+
+    Example:
+        >>> import os
+        >>> os.path.basename(torch.hub.get_dir())
+        'hub'
+    """
     return os.path.join(_get_torch_home(), "hub") if _hub_dir is None else _hub_dir
 
 
 def set_dir(d):
-    """Sets the folder of cached repositories and weights."""
+    """Sets the folder of cached repositories and weights.
+
+    Args:
+        d (str or path): the folder.
+
+    Example:
+        >>> before = torch.hub.get_dir()
+        >>> torch.hub.set_dir("cache")
+        >>> torch.hub.get_dir()
+        'cache'
+        >>> torch.hub.set_dir(before)
+    """
     global _hub_dir
     _hub_dir = os.path.expanduser(os.fspath(d))
 
@@ -59,14 +76,56 @@ def load(
     skip_validation=False,
     **kwargs,
 ):
-    """Calls the entry point `model` of a repository's hubconf.py with the other arguments."""
+    r"""Calls an entry point of a repository's hubconf.py, which usually gives a model.
+
+    The repository is fetched once and kept in get_dir(). Its code is run: an unknown one has to be trusted
+    first.
+
+    Args:
+        repo_or_dir (str): "owner/name" or "owner/name:ref"; a folder with source="local".
+        model (str): the name of a function in hubconf.py.
+        *args (object): its arguments.
+        source (str): "github" or "local". Default: "github"
+        trust_repo (bool or str): True trusts the repository, False asks each time, "check" (or None) asks once.
+            Default: "check"
+        force_reload (bool): fetches the repository again. Default: False
+        verbose (bool): says what is downloaded. Default: True
+        skip_validation (bool): accepted; an archive by name needs no check of forks. Default: False
+        **kwargs (object): keyword arguments of the entry point.
+
+    Returns:
+        What the entry point returned.
+
+    Example:
+        >>> import os, pathlib
+        >>> os.mkdir("zoo")
+        >>> text = "import rushlight as torch\ndef linear(n):\n    'A layer.'\n    return torch.nn.Linear(n, 1)\n"
+        >>> _ = pathlib.Path("zoo/hubconf.py").write_text(text)
+        >>> torch.hub.load("zoo", "linear", 3, source="local")
+        Linear(in_features=3, out_features=1, bias=True)
+    """
     folder = _folder(repo_or_dir, source, force_reload, trust_repo, verbose, "load", skip_validation)
     with _hubconf(folder) as module:
         return _entry(module, model, folder)(*args, **kwargs)
 
 
 def list(github, force_reload=False, skip_validation=False, trust_repo="check", verbose=True):  # noqa: A001
-    """The names of the entry points of a repository (or a local folder)."""
+    r"""The names of the entry points of a repository, or of a local folder.
+
+    Args:
+        github (str): "owner/name", "owner/name:ref", or a folder.
+        force_reload (bool): fetches the repository again. Default: False
+        skip_validation (bool): accepted. Default: False
+        trust_repo (bool or str): as for hub.load. Default: "check"
+        verbose (bool): says what is downloaded. Default: True
+
+    Example:
+        >>> import os, pathlib
+        >>> os.mkdir("zoo")
+        >>> _ = pathlib.Path("zoo/hubconf.py").write_text("def small(): ...\ndef large(): ...\n")
+        >>> torch.hub.list("zoo")
+        ['large', 'small']
+    """
     source = "local" if os.path.isdir(github) else "github"
     with _hubconf(
         _folder(github, source, force_reload, trust_repo, verbose, "list", skip_validation)
@@ -75,7 +134,22 @@ def list(github, force_reload=False, skip_validation=False, trust_repo="check", 
 
 
 def help(github, model, force_reload=False, skip_validation=False, trust_repo="check"):  # noqa: A001
-    """The documentation of an entry point."""
+    r"""The documentation of an entry point of a repository.
+
+    Args:
+        github (str): "owner/name", "owner/name:ref", or a folder.
+        model (str): the name of the entry point.
+        force_reload (bool): fetches the repository again. Default: False
+        skip_validation (bool): accepted. Default: False
+        trust_repo (bool or str): as for hub.load. Default: "check"
+
+    Example:
+        >>> import os, pathlib
+        >>> os.mkdir("zoo")
+        >>> _ = pathlib.Path("zoo/hubconf.py").write_text("def small():\n    'A small model.'\n")
+        >>> torch.hub.help("zoo", "small")
+        'A small model.'
+    """
     source = "local" if os.path.isdir(github) else "github"
     folder = _folder(github, source, force_reload, trust_repo, True, "help", skip_validation)
     with _hubconf(folder) as module:

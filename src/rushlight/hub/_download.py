@@ -31,8 +31,22 @@ def timeout():
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    """Downloads an address to a file, which appears only when complete. hash_prefix begins its SHA-256 sum. What has come
-    before a connection breaks is kept and continued, by this call or by a later one.
+    """Downloads an address to a file, which appears only when it is complete.
+
+    What has come before a connection breaks is kept and continued, by this call or by a later one.
+
+    Args:
+        url (str): the address: https, http or file.
+        dst (str or path): the file.
+        hash_prefix (str): what the file's SHA-256 sum begins with; another sum is an error. Default: None
+        progress (bool): shows a bar. Default: True
+
+    Example:
+        >>> import pathlib
+        >>> _ = pathlib.Path("a.txt").write_text("weights")
+        >>> torch.hub.download_url_to_file(pathlib.Path("a.txt").absolute().as_uri(), "b.txt", progress=False)
+        >>> pathlib.Path("b.txt").read_text()
+        'weights'
     """
     dst = os.path.expanduser(os.fspath(dst))
     if offline() and not url.startswith("file:"):

@@ -22,8 +22,26 @@ def load_state_dict_from_url(
     file_name=None,
     weights_only=True,
 ):
-    """Loads the state dict at an address, kept in the cache; a zip around the file is opened. check_hash compares the
-    part of the file's name between "-" and "." with its SHA-256 sum.
+    """Loads the state dict at an address, which is downloaded once and kept in the cache.
+
+    A zip around the file is opened. Nothing in the file is run.
+
+    Args:
+        url (str): the address.
+        model_dir (str): the folder to keep it in; None means checkpoints in hub.get_dir(). Default: None
+        map_location (object): as for torch.load. Default: None
+        progress (bool): shows a bar. Default: True
+        check_hash (bool): compares the part of the file's name between "-" and "." with its SHA-256 sum.
+            Default: False
+        file_name (str): the name in the folder; None takes the address's. Default: None
+        weights_only (bool): as for torch.load. Default: True
+
+    Example:
+        >>> import pathlib
+        >>> torch.save({"w": torch.ones(2)}, "weights.pt")
+        >>> url = pathlib.Path("weights.pt").absolute().as_uri()
+        >>> torch.hub.load_state_dict_from_url(url, model_dir="cache", progress=False)
+        {'w': tensor([1., 1.])}
     """
     from urllib.parse import urlparse
 

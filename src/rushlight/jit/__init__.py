@@ -49,6 +49,7 @@ class TracerWarning(Warning):
 
     @staticmethod
     def ignore_lib_warnings():
+        """Silences these warnings for code of the library itself."""
         warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
 
 
@@ -57,7 +58,12 @@ class TracingCheckError(Exception):
 
 
 class ScriptFunction:
-    """The type of compiled functions; functions here stay functions."""
+    """The type of compiled functions, for isinstance; functions here stay functions.
+
+    Example:
+        >>> isinstance(torch.jit.script(lambda x: x), torch.jit.ScriptFunction)
+        False
+    """
 
 
 class ScriptWarning(Warning):
@@ -65,14 +71,33 @@ class ScriptWarning(Warning):
 
 
 class Attribute(typing.NamedTuple):
-    """A value with a type."""
+    """A value together with its type, as TorchScript modules keep constants.
+
+    Args:
+        value (object): the value.
+        type (type): its type, for readers.
+
+    Example:
+        >>> torch.jit.Attribute(3, int).value
+        3
+    """
 
     value: object
     type: object
 
 
 class CompilationUnit:
-    """A set of compiled functions; compiling source text is not supported."""
+    """A set of compiled functions; compiling source text is not supported.
+
+    Args:
+        lang (str): must be None. Default: None
+
+    Raises:
+        NotImplementedError: a text is given.
+
+    Example:
+        >>> unit = torch.jit.CompilationUnit()
+    """
 
     def __init__(self, lang=None, _frames_up=0):
         if lang is not None:
@@ -86,8 +111,23 @@ def _fused(obj):
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function, or the module as a ScriptModule, with its pointwise arithmetic fused: the same results, in fewer
-    passes over memory. A class is returned as it is.
+    """A function, or a module as a ScriptModule, with its pointwise arithmetic fused.
+
+    Code stays Python: results are the same, in fewer passes over memory. Successive pointwise statements become
+    one loop, which has its own backward. A class is returned as it is.
+
+    Args:
+        obj (callable or nn.Module): what to script.
+        optimize (object): accepted. Default: None
+        example_inputs (object): accepted. Default: None
+
+    Example:
+        >>> @torch.jit.script
+        ... def gelu(x):
+        ...     inner = 0.79788456 * (x + 0.044715 * x**3)
+        ...     return 0.5 * x * (1 + torch.tanh(inner))
+        >>> gelu(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8412])
     """
     if builtins.isinstance(obj, rl.nn.Module):
         return _fused(_scripted(obj))
@@ -99,7 +139,23 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
 
 
 def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options):
-    """Runs the function or module once on the examples, so that errors show here, and returns it as script does."""
+    """Runs a function or module once on examples, so that errors show here, and returns it as script does.
+
+    Control flow stays what it is: nothing is frozen to the path of the examples.
+
+    Args:
+        func (callable or nn.Module): what to trace.
+        example_inputs (Tensor, tuple or dict): the positional arguments; what is no tuple is the only one.
+            Default: None
+        *args (object): accepted.
+        example_kwarg_inputs (dict): keyword arguments, instead. Default: None
+        **options (object): check_trace=False leaves the run out; the others are accepted.
+
+    Example:
+        >>> model = torch.jit.trace(nn.Linear(2, 1), torch.ones(1, 2))
+        >>> type(model).__name__, model(torch.ones(3, 2)).shape
+        ('TopLevelTracedModule', torch.Size([3, 1]))
+    """
     if example_kwarg_inputs is not None:
         if not builtins.isinstance(example_kwarg_inputs, dict):
             raise RuntimeError("example_kwarg_inputs should be a dict")
@@ -123,7 +179,19 @@ def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options
 
 
 def trace_module(mod, inputs, *args, **options):
-    """Runs each named method once on its example inputs, and returns the module."""
+    """Runs each named method of a module once on its example inputs, and returns the module as script does.
+
+    Args:
+        mod (nn.Module): the module.
+        inputs (dict): {name of a method: Tensor or tuple of arguments}.
+        *args (object): accepted.
+        **options (object): accepted.
+
+    Example:
+        >>> model = torch.jit.trace_module(nn.ReLU(), {"forward": torch.ones(2)})
+        >>> model(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+    """
     if not builtins.isinstance(mod, rl.nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     for name, given in inputs.items():
@@ -133,16 +201,56 @@ def trace_module(mod, inputs, *args, **options):
 
 
 def ignore(drop=False, **kwargs):
-    """Marks code that TorchScript would leave to Python: all of it is."""
+    """Marks code that TorchScript would leave to Python: here, all of it is.
+
+    Args:
+        drop (bool): accepted. Default: False
+        **kwargs (object): accepted.
+
+    Example:
+        >>> @torch.jit.ignore
+        ... def shout(x):
+        ...     return x + 1
+        >>> shout(1)
+        2
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
 def unused(fn):
-    """Marks code that compiled models never call; called here, it runs."""
+    """Marks code that compiled models never call; called here, it runs.
+
+    Args:
+        fn (callable): the function, which is returned.
+
+    Example:
+        >>> @torch.jit.unused
+        ... def helper(x):
+        ...     return x + 1
+        >>> helper(1)
+        2
+    """
     return fn
 
 
 def _same(obj=None, *args, **kwargs):
+    """Returns what it is given, or a decorator that does: code stays Python, and there is nothing to mark in it.
+
+    The names export, interface, script_method, script_if_tracing, optimize_for_inference and
+    run_frozen_optimizations are this function.
+
+    Args:
+        obj (object): a function, class or module; None gives the decorator. Default: None
+        *args (object): accepted.
+        **kwargs (object): accepted.
+
+    Example:
+        >>> @torch.jit.export
+        ... def helper(x):
+        ...     return x + 1
+        >>> helper(1)
+        2
+    """
     return obj if obj is not None else lambda fn: fn
 
 
@@ -152,7 +260,21 @@ _disable_emit_hooks_decorator = unused
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """The scripted module; there is nothing to freeze in Python."""
+    """Checks that a scripted module is in eval mode, and returns it; there is nothing to freeze in Python.
+
+    Args:
+        mod (ScriptModule): the module.
+        preserved_attrs (list): accepted. Default: None
+        optimize_numerics (bool): accepted. Default: True
+
+    Raises:
+        RuntimeError: the module is not scripted, or in training mode.
+
+    Example:
+        >>> model = torch.jit.freeze(torch.jit.script(nn.ReLU()).eval())
+        >>> model(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+    """
     if not builtins.isinstance(mod, ScriptModule):
         raise RuntimeError(
             "Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script "
@@ -164,12 +286,30 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
 
 
 def annotate(the_type, the_value):
-    """The value; the type is for readers."""
+    """Returns the value; the type is for readers.
+
+    Args:
+        the_type (type): of the value.
+        the_value (object): which is returned.
+
+    Example:
+        >>> torch.jit.annotate(list, [1, 2])
+        [1, 2]
+    """
     return the_value
 
 
 def isinstance(obj, target_type):  # noqa: A001
-    """Whether an object is of a type, which may be generic (List[int])."""
+    """Tells whether an object is of a type, which may be generic: list[int].
+
+    Args:
+        obj (object): any.
+        target_type (type): a class, a generic type with types of items, or a union.
+
+    Example:
+        >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance(["a"], list[int])
+        (True, False)
+    """
     origin = typing.get_origin(target_type)
     if origin is None:
         return builtins.isinstance(obj, target_type)
@@ -186,6 +326,12 @@ def isinstance(obj, target_type):  # noqa: A001
 
 
 def is_tracing():
+    """Tells whether a tracer records this call: never, since jit.trace runs plain Python.
+
+    Example:
+        >>> torch.jit.is_tracing()
+        False
+    """
     return False
 
 
@@ -211,11 +357,31 @@ def _done(value):
 
 
 def fork(func, *args, **kwargs):
-    """Runs the function now; wait() gives its result."""
+    """Runs a function now, and gives a future of its result.
+
+    Args:
+        func (callable): what to run.
+        *args (object): its arguments.
+        **kwargs (object): its keyword arguments.
+
+    Example:
+        >>> future = torch.jit.fork(torch.add, torch.ones(2), 1)
+        >>> torch.jit.wait(future)
+        tensor([2., 2.])
+    """
     return _done(func(*args, **kwargs))
 
 
 def wait(future):
+    """The value of a future that jit.fork gave.
+
+    Args:
+        future (Future): the future.
+
+    Example:
+        >>> torch.jit.wait(torch.jit.fork(max, 1, 2))
+        2
+    """
     return future.wait()
 
 
@@ -224,36 +390,106 @@ _fork, _wait = fork, wait
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
+    """A region with or without TorchScript's optimizations; it does nothing, as code stays Python.
+
+    Args:
+        should_optimize (bool): accepted.
+
+    Example:
+        >>> with torch.jit.optimized_execution(False):
+        ...     pass
+    """
     yield
 
 
 @contextlib.contextmanager
 def fuser(name):
+    """A region with a certain fuser of TorchScript; it does nothing, as there is only one.
+
+    Args:
+        name (str): accepted.
+
+    Example:
+        >>> with torch.jit.fuser("fuser2"):
+        ...     pass
+    """
     yield
 
 
 @contextlib.contextmanager
 def strict_fusion():
+    """A region in which TorchScript reports what it could not fuse; it does nothing here.
+
+    Example:
+        >>> with torch.jit.strict_fusion():
+        ...     pass
+    """
     yield
 
 
 def set_fusion_strategy(strategy):
+    """Accepts a strategy of TorchScript's fuser, without effect.
+
+    Args:
+        strategy (list): accepted.
+
+    Returns:
+        An empty list.
+
+    Example:
+        >>> torch.jit.set_fusion_strategy([("DYNAMIC", 3)])
+        []
+    """
     return []
 
 
 def enable_onednn_fusion(enabled):
-    return None
+    """Accepts the switch of oneDNN's fuser, without effect.
+
+    Args:
+        enabled (bool): accepted.
+
+    Example:
+        >>> torch.jit.enable_onednn_fusion(True)
+    """
 
 
 def onednn_fusion_enabled():
+    """Tells whether oneDNN fuses: never.
+
+    Example:
+        >>> torch.jit.onednn_fusion_enabled()
+        False
+    """
     return False
 
 
 def set_module(obj, mod):
+    """Sets the module that an object says it comes from.
+
+    Args:
+        obj (object): a function or class.
+        mod (str): the name of the module.
+
+    Example:
+        >>> def f(): ...
+        >>> torch.jit.set_module(f, "mine")
+        >>> f.__module__
+        'mine'
+    """
     obj.__module__ = mod
 
 
 def export_opnames(m):
+    """The names of the operators that an exported module needs: none are exported.
+
+    Args:
+        m (ScriptModule): accepted.
+
+    Example:
+        >>> torch.jit.export_opnames(torch.jit.script(nn.ReLU()))
+        []
+    """
     return []
 
 

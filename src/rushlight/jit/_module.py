@@ -25,7 +25,15 @@ _calls = threading.local()  # .depth: how many scripted modules this thread is i
 
 
 def is_scripting():
-    """Whether this call comes from a module that jit.script made (one that jit.trace made does not count)."""
+    """Tells whether this call comes from a module that jit.script made; one that jit.trace made does not count.
+
+    Example:
+        >>> class Model(nn.Module):
+        ...     def forward(self):
+        ...         return torch.jit.is_scripting()
+        >>> Model()(), torch.jit.script(Model())()
+        (False, True)
+    """
     return getattr(_calls, "depth", 0) > 0
 
 
@@ -38,6 +46,14 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     """A module that was scripted or traced: it runs as Python, with the methods that PyTorch gives it.
 
     Older code derives its modules from this class.
+
+    Args:
+        *args (object): as for nn.Module.
+
+    Example:
+        >>> model = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+        >>> isinstance(model, torch.jit.ScriptModule), model.original_name
+        (True, 'Sequential')
     """
 
     def __call__(self, *args, **kwargs):
@@ -58,6 +74,7 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
 
     @property
     def original_name(self):
+        """The name of the class that was scripted."""
         return type(_plain(self)).__name__
 
     @property
@@ -76,9 +93,16 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     inlined_graph = graph
 
     def save(self, f, **kwargs):
+        """Saves the whole module, as jit.save does.
+
+        Args:
+            f (str, path or file): where to.
+            **kwargs (object): as for jit.save.
+        """
         save(self, f, **kwargs)
 
     def save_to_buffer(self):
+        """The bytes that save() would write."""
         buffer = io.BytesIO()
         save(self, buffer)
         return buffer.getvalue()
@@ -90,9 +114,18 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What jit.script returns for a module."""
+    """What jit.script returns for a module: the same parameters, and the methods of a ScriptModule.
+
+    Args:
+        *args (object): it is made by jit.script.
+
+    Example:
+        >>> type(torch.jit.script(nn.ReLU())).__name__
+        'RecursiveScriptModule'
+    """
 
     def extra_repr(self):
+        """The name of the class that was scripted."""
         return f"original_name={self.original_name}"
 
 
@@ -116,13 +149,29 @@ class ArchivedModule(RecursiveScriptModule):
 
 
 class TracedModule(ScriptModule):
-    """What PyTorch's jit.trace used to return."""
+    """What PyTorch's jit.trace used to return; the base of TopLevelTracedModule.
+
+    Args:
+        *args (object): it is made by jit.trace.
+
+    Example:
+        >>> isinstance(torch.jit.trace(nn.ReLU(), torch.ones(1)), torch.jit.TracedModule)
+        True
+    """
 
     extra_repr = RecursiveScriptModule.extra_repr
 
 
 class TopLevelTracedModule(TracedModule):
-    """What jit.trace returns for a module."""
+    """What jit.trace returns for a module.
+
+    Args:
+        *args (object): it is made by jit.trace.
+
+    Example:
+        >>> type(torch.jit.trace(nn.ReLU(), torch.ones(1))).__name__
+        'TopLevelTracedModule'
+    """
 
 
 @functools.cache
@@ -159,7 +208,17 @@ def _plain(module):
 
 
 def save(m, f, _extra_files=None):
-    """Saves the whole module; jit.load reads it where its classes have been imported."""
+    """Saves a whole module; jit.load reads it where its classes have been imported.
+
+    Args:
+        m (nn.Module): the module, scripted or not.
+        f (str, path or file): where to.
+
+    Example:
+        >>> torch.jit.save(torch.jit.script(nn.Linear(2, 1)), "model.pt")
+        >>> torch.jit.load("model.pt")(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+    """
     if not isinstance(m, rl.nn.Module):
         raise TypeError(
             f"jit.save: expected a module, got {type(m).__name__}; a function is saved as Python source"
@@ -168,8 +227,19 @@ def save(m, f, _extra_files=None):
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Loads a module. Nothing in the file is run: of what jit.save wrote, the classes must have been imported by the
-    program; of a TorchScript archive, the module has its weights (state_dict()) but cannot be called.
+    """Loads a module. Nothing in the file is run.
+
+    Of what jit.save wrote, the classes must have been imported by the program. A TorchScript archive of PyTorch
+    gives a module with the weights, for state_dict(), that cannot be called.
+
+    Args:
+        f (str, path or file): where from.
+        map_location (object): as for torch.load. Default: None
+
+    Example:
+        >>> torch.jit.save(nn.Linear(2, 1), "model.pt")
+        >>> sorted(torch.jit.load("model.pt").state_dict())
+        ['bias', 'weight']
     """
     if isinstance(f, str | os.PathLike):
         if not os.path.isfile(f):

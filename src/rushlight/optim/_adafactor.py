@@ -21,7 +21,35 @@ __all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(StepwiseOptimizer):
-    """Rate relative to the parameter's own root mean square; memory of a matrix is O(rows + columns)."""
+    """Adafactor: a step relative to the parameter's size; of a matrix, g^2 is averaged by row and by column.
+
+    At step t: v = (1 - t^beta2_decay) v + t^beta2_decay g^2, its matrix estimated by the outer product of row
+    and column means; u = g / sqrt(v) is divided by max(1, rms(u) / d), and p -= max(eps2, rms(p)) * min(lr, 1 /
+    sqrt(t)) * u. Memory for a matrix is rows + columns instead of rows * columns. Complex parameters are
+    refused.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-2
+        beta2_decay (float): the exponent, at most 0, by which averaging grows longer. Default: -0.8
+        eps (tuple): eps1, whose square is the least v (None: the epsilon of the type), and eps2. Default:
+            (None, 1e-3)
+        d (float): the root mean square from which an update is scaled down, at least 1. Default: 1.0
+        weight_decay (float): multiplies p by 1 - lr * weight_decay. Default: 0.0
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+
+    Example:
+        >>> w = torch.ones(4, 8, requires_grad=True)
+        >>> optimizer = optim.Adafactor([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w[0, 0]
+        tensor(0.9000, grad_fn=<SelectBackward0>)
+        >>> sum(v.numel() for v in optimizer.state[w].values())  # the step count, a row and a column
+        13
+    """
 
     layout = ("lr", "beta2_decay", "eps", "d", "weight_decay", "foreach", "maximize")
     not_negative = ()

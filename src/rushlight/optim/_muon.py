@@ -13,8 +13,38 @@ __all__ = ["Muon"]
 
 
 class Muon(StepwiseOptimizer):
-    """p -= lr * scale * orthogonal(momentum), for the 2-d parameters of hidden layers; give others to
-    AdamW.
+    """Muon: p = (1 - lr * weight_decay) p - lr * scale * O, O nearly orthogonal, along the momentum.
+
+    buf = momentum * buf + (1 - momentum) * g is brought near the orthogonal matrix U V^T of its decomposition U
+    S V^T by ns_steps of a Newton-Schulz iteration, computed in bfloat16. For the matrices of hidden layers:
+    embeddings, biases and the last layer belong to optim.AdamW.
+
+    Args:
+        params (iterable): matrices, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-3
+        weight_decay (float): the share of p that each step takes off, times lr. Default: 0.1
+        momentum (float): the decay rate of buf. Default: 0.95
+        nesterov (bool): takes (1 - momentum) * g + momentum * buf instead of buf. Default: True
+        ns_coefficients (tuple of 3 floats): a, b, c of X <- a X + (b X X^T + c (X X^T)^2) X. Default: (3.4445,
+            -4.775, 2.0315)
+        eps (float): the least norm that buf is divided by at first. Default: 1e-7
+        ns_steps (int): the number of iterations, below 100. Default: 5
+        adjust_lr_fn (str): the scale: "original", sqrt(max(1, rows / columns)), or "match_rms_adamw", 0.2 *
+            sqrt(max(rows, columns)), for rates tuned for AdamW. None means "original". Default: None
+
+    Raises:
+        ValueError: a parameter is no matrix.
+
+    Example:
+        >>> layer = nn.Linear(4, 2, bias=False)
+        >>> optimizer = optim.Muon(layer.parameters(), lr=0.1, weight_decay=0.0)
+        >>> before = layer.weight.detach().clone()
+        >>> layer(torch.randn(3, 4)).sum().backward()
+        >>> optimizer.step()
+        >>> step = (before - layer.weight.detach()) / 0.1
+        >>> step.shape, bool(step.norm() < 2.0)
+        (torch.Size([2, 4]), True)
     """
 
     layout = (

@@ -17,11 +17,25 @@ __all__ = ["swap_in_optimizer_params_and_state"]
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Within the block, optimizer.step() acts on these parameters and this state; its own come back
-    afterwards.
+    """Within the block, optimizer.step() acts on other parameters and another state; its own come back afterwards.
 
-    swapin_parameters: {name: tensor} in the order of the optimizer's parameters.
-    swapin_optim_state: a dict in the form of optimizer.state_dict(); its tensors are changed in place.
+    Args:
+        optimizer (Optimizer): one that has made a step, so that it has state.
+        swapin_parameters (dict): {name: tensor}, in the order of the optimizer's parameters.
+        swapin_optim_state (dict): in the form of optimizer.state_dict(); its tensors are changed in place.
+
+    Example:
+        >>> w = torch.ones(1, requires_grad=True)
+        >>> optimizer = optim.SGD([w], lr=0.5, momentum=0.9)
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> other = torch.zeros(1, requires_grad=True)
+        >>> other.grad = torch.ones(1)
+        >>> swap = optim.swap_in_optimizer_params_and_state
+        >>> with swap(optimizer, {"w": other}, optimizer.state_dict()):
+        ...     optimizer.step()
+        >>> w.item(), round(other.item(), 3)
+        (0.5, -0.95)
     """
     name = "swap_in_optimizer_params_and_state"
     if not optimizer.state:

@@ -21,7 +21,32 @@ __all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(StepwiseOptimizer):
-    """p -= lr * delta, delta = grad * sqrt(acc + eps) / sqrt(v + eps); v, acc: running means of grad^2 and delta^2."""
+    """Adadelta: p -= lr * delta, delta = g * sqrt(u + eps) / sqrt(v + eps), v and u running means of g^2 and delta^2.
+
+    The ratio of the two means gives each element a rate in the units of the parameter, so lr can stay 1.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1.0
+        rho (float): the decay rate of both means, from 0 to 1. Default: 0.9
+        eps (float): added under both roots; it sets the size of the first steps. Default: 1e-6
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.Adadelta([w])
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.9903, -1.9903], requires_grad=True)
+    """
 
     layout = ("lr", "rho", "eps", "weight_decay", "maximize", "capturable", "foreach", "differentiable")
     lists = ("square_avg", "acc_delta", "step")

@@ -13,7 +13,34 @@ __all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(StepwiseOptimizer):
-    """sum += grad^2; p -= lr / (1 + (t - 1) * lr_decay) * grad / (sqrt(sum) + eps)."""
+    """Adagrad: s += g^2; p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps).
+
+    Each element's rate falls with the sum of its own squared gradients, so rare features keep a high one.
+    Sparse gradients change their own rows only.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-2
+        lr_decay (float): how fast lr falls with the number of steps t. Default: 0
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        initial_accumulator_value (float): what s starts from. Default: 0
+        eps (float): keeps the denominator from zero. Default: 1e-10
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+        fused (bool): True insists on floating point parameters; the result is the same. Default: None
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.Adagrad([w], lr=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.1564, -0.9836], requires_grad=True)
+    """
 
     layout = (
         "lr",

@@ -37,9 +37,36 @@ def moments(lists: Any, options: Any) -> Any:
 
 
 class Adam(StepwiseOptimizer):
-    """p -= lr * m_hat / (sqrt(v_hat) + eps), m and v running means of the gradient and of its square.
+    """Adam: p -= lr * m_hat / (sqrt(v_hat) + eps), from running means m of the gradient g and v of g^2.
 
-    amsgrad keeps the largest v seen. decoupled_weight_decay shrinks p itself, not through the gradient.
+    m = beta1 m + (1 - beta1) g and v = beta2 v + (1 - beta2) g^2 start at zero; at step t, m_hat = m / (1 -
+    beta1^t) and v_hat = v / (1 - beta2^t) make up for that. One kernel steps all parameters of a group.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-3
+        betas (tuple of 2 floats): decay rates of m and v. Default: (0.9, 0.999)
+        eps (float): keeps the denominator from zero. Default: 1e-8
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        amsgrad (bool): divides by the largest v seen so far instead of the present one. Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+        fused (bool): True insists on floating point parameters; the result is the same. Default: None
+        decoupled_weight_decay (bool): multiplies p by 1 - lr * weight_decay instead of changing its gradient.
+            Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.Adam([w], lr=0.1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.7016, -1.7006], requires_grad=True)
     """
 
     layout = (

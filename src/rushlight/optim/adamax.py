@@ -20,7 +20,32 @@ __all__ = ["Adamax", "adamax"]
 
 
 class Adamax(StepwiseOptimizer):
-    """m = mean of gradients; u = max(beta2 * u, |grad| + eps); p -= lr / (1 - beta1^t) * m / u."""
+    """Adamax: p -= lr / (1 - beta1^t) * m / u, with m = beta1 m + (1 - beta1) g and u = max(beta2 * u, |g| + eps).
+
+    Adam with the infinity norm of past gradients in place of their root mean square.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 2e-3
+        betas (tuple of 2 floats): decay rates of m and u. Default: (0.9, 0.999)
+        eps (float): added to |g|, so that u is never zero. Default: 1e-8
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.Adamax([w], lr=0.1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.7155, -1.7076], requires_grad=True)
+    """
 
     layout = ("lr", "betas", "eps", "weight_decay", "foreach", "maximize", "differentiable", "capturable")
     lists = ("exp_avg", "exp_inf", "step")

@@ -20,7 +20,36 @@ __all__ = ["ASGD", "asgd"]
 
 
 class ASGD(StepwiseOptimizer):
-    """SGD whose rate falls as lr / (1 + lambd * lr * t)^alpha; state "ax" averages the parameters from step t0 on."""
+    """Averaged SGD: p = (1 - lambd * eta) p - eta * g, with eta = lr / (1 + lambd * lr * t)^alpha.
+
+    `optimizer.state[p]["ax"]` is the mean of the parameter over all steps after t0, and p itself before: what
+    to evaluate in the end.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-2
+        lambd (float): decay of the parameters, and of the rate. Default: 1e-4
+        alpha (float): the power by which the rate falls. Default: 0.75
+        t0 (float): the step from which ax averages. Default: 1e6
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.ASGD([w], lr=0.1, t0=1)
+        >>> for _ in range(6):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.2621, -0.5243], requires_grad=True)
+        >>> optimizer.state[w]["ax"]
+        tensor([ 0.3778, -0.7557])
+    """
 
     layout = (
         "lr",

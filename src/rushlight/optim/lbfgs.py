@@ -33,9 +33,34 @@ _LAYOUT = (
 
 
 class LBFGS(Optimizer):
-    """step(closure) runs up to max_iter iterations and needs a closure that computes loss and gradients.
+    """L-BFGS: quasi-Newton steps p += t * d, d = -H g, with H built from the last changes of parameters and gradient.
 
-    All parameters form one vector. line_search_fn is None (a fixed rate) or "strong_wolfe".
+    step(closure) runs up to max_iter iterations. The closure clears the gradients, computes the loss, calls
+    backward() and returns the loss; it is called once or more in each iteration. All parameters form one
+    vector, in one group.
+
+    Args:
+        params (iterable): the parameters, or (name, parameter) pairs.
+        lr (float or Tensor): the step length t, or the first one that a line search tries. Default: 1
+        max_iter (int): iterations in a call of step. Default: 20
+        max_eval (int): calls of the closure in a call of step. None means 1.25 * max_iter. Default: None
+        tolerance_grad (float): stops when no element of the gradient is larger. Default: 1e-7
+        tolerance_change (float): stops when parameters or loss change by less. Default: 1e-9
+        history_size (int): how many changes are remembered. Default: 100
+        line_search_fn (str): "strong_wolfe", or None for steps of length lr. Default: None
+
+    Example:
+        >>> w = torch.tensor([-1.0, 2.0], requires_grad=True)
+        >>> optimizer = optim.LBFGS([w], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (1 - w[0]) ** 2 + 100 * (w[1] - w[0] ** 2) ** 2
+        ...     loss.backward()
+        ...     return loss
+        >>> for _ in range(3):
+        ...     loss = optimizer.step(closure)
+        >>> w.detach().round(decimals=3)
+        tensor([1., 1.])
     """
 
     def __init__(

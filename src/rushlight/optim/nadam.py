@@ -20,7 +20,36 @@ __all__ = ["NAdam", "nadam"]
 
 
 class NAdam(StepwiseOptimizer):
-    """Adam that looks one step ahead; the momentum warms up: mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2)."""
+    """NAdam: Adam that looks ahead; the momentum warms up as mu_t = beta1 * (1 - 0.96^(t * momentum_decay) / 2).
+
+    With v_hat as in optim.Adam and M_t the product of mu_1 ... mu_t, the step is p -= lr * ((1 - mu_t) g / (1 -
+    M_t) + mu_(t+1) m / (1 - M_(t+1))) / (sqrt(v_hat) + eps).
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 2e-3
+        betas (tuple of 2 floats): decay rates of m and v. Default: (0.9, 0.999)
+        eps (float): keeps the denominator from zero. Default: 1e-8
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        momentum_decay (float): how fast the momentum warms up. Default: 4e-3
+        decoupled_weight_decay (bool): multiplies p by 1 - lr * weight_decay instead of changing its gradient.
+            Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.NAdam([w], lr=0.1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.7527, -1.7475], requires_grad=True)
+    """
 
     layout = (
         "lr",

@@ -92,9 +92,33 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Optimizer:
-    """Holds the parameters to train, in groups with options of their own, and what is remembered of each.
+    """The base of all optimizers: groups of parameters, the options of each, and what is remembered of a parameter.
 
-    Subclasses give `defaults` (the options and their values) and define `step`.
+    `param_groups` is a list of dicts with "params" and the options, which may be changed between steps; `state`
+    holds a dict for each parameter. A subclass passes its defaults on and defines `step`.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        defaults (dict): the options and their values, for groups that do not give them.
+
+    Raises:
+        ValueError: there are no parameters, or one is the result of an operation.
+
+    Example:
+        >>> class Descent(optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @torch.no_grad()
+        ...     def step(self, closure=None):
+        ...         for group in self.param_groups:
+        ...             for p in group["params"]:
+        ...                 p -= group["lr"] * p.grad
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> w.sum().backward()
+        >>> Descent([w], lr=0.5).step()
+        >>> w
+        tensor([0.5000, 0.5000], requires_grad=True)
     """
 
     profile_hook_step = staticmethod(_with_hooks)
@@ -218,7 +242,18 @@ class Optimizer:
         return state_dict
 
     def state_dict(self) -> dict[str, Any]:
-        """{"state": {index: state}, "param_groups": [...]}, parameters replaced by their index."""
+        """The state and the options as a dict to save: {"state": {index: dict}, "param_groups": [dict]}.
+
+        Parameters are replaced by their index, in the order of the groups.
+
+        Example:
+            >>> w = torch.ones(1, requires_grad=True)
+            >>> optimizer = optim.SGD([w], lr=0.1, momentum=0.9)
+            >>> w.sum().backward()
+            >>> optimizer.step()
+            >>> optimizer.state_dict()["state"]
+            {0: {'momentum_buffer': tensor([1.])}}
+        """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
         index: dict[int, int] = {}
@@ -235,7 +270,15 @@ class Optimizer:
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over the state and the options of a state_dict made by an optimizer with the same groups."""
+        """Takes over the state and the options of a state_dict made by an optimizer with the same groups.
+
+        Args:
+            state_dict (dict): what state_dict() returned; it is copied, floating point state in the type of its
+                parameter.
+
+        Raises:
+            ValueError: the groups differ in number or in their number of parameters.
+        """
         state_dict = self._passed_on(self._optimizer_load_state_dict_pre_hooks, state_dict.copy())
         saved = deepcopy(state_dict["param_groups"])
         _check_groups(self.param_groups, saved)
@@ -258,7 +301,11 @@ class Optimizer:
             hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forgets the gradients (sets them to None), or fills them with zeros."""
+        """Forgets the gradients of all parameters.
+
+        Args:
+            set_to_none (bool): sets them to None, which frees them; False fills them with zeros. Default: True
+        """
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -271,12 +318,29 @@ class Optimizer:
                     p.grad.zero_()
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """Changes the parameters by their gradients; a closure evaluates the loss again and returns it."""
+        """Changes the parameters by their gradients.
+
+        Args:
+            closure (callable): computes the loss and the gradients again and returns the loss. Default: None
+
+        Returns:
+            What the closure returned, None without one.
+        """
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a dict with "params" (tensors, or (name, tensor) pairs) and the options that differ from the
-        defaults.
+        """Adds a group of parameters with options of its own.
+
+        Args:
+            param_group (dict): "params" (tensors, or (name, tensor) pairs) and the options that differ from the
+                defaults.
+
+        Example:
+            >>> model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+            >>> optimizer = optim.SGD(model[0].parameters(), lr=0.1)
+            >>> optimizer.add_param_group({"params": model[1].parameters(), "lr": 0.01})
+            >>> [group["lr"] for group in optimizer.param_groups]
+            [0.1, 0.01]
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")

@@ -21,7 +21,36 @@ __all__ = ["RAdam", "radam"]
 
 
 class RAdam(StepwiseOptimizer):
-    """Plain momentum while rho_t <= 5, then Adam scaled by the rectification r_t."""
+    """RAdam: p -= lr * m_hat while the variance of v is unknown, then Adam's step times a rectification r_t.
+
+    rho_t = rho - 2 t beta2^t / (1 - beta2^t), with rho = 2 / (1 - beta2) - 1, is how many gradients v stands
+    for. From rho_t > 5 on, r_t = sqrt((rho_t - 4) (rho_t - 2) rho / ((rho - 4) (rho - 2) rho_t)); before, the
+    step is momentum alone. So no warm-up of the rate is needed.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-3
+        betas (tuple of 2 floats): decay rates of m and v. Default: (0.9, 0.999)
+        eps (float): keeps the denominator from zero. Default: 1e-8
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        decoupled_weight_decay (bool): multiplies p by 1 - lr * weight_decay instead of changing its gradient.
+            Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.RAdam([w], lr=0.1)
+        >>> for _ in range(8):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.1941, -0.3957], requires_grad=True)
+    """
 
     layout = (
         "lr",

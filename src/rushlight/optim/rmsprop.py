@@ -20,7 +20,33 @@ __all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(StepwiseOptimizer):
-    """p -= lr * grad / (sqrt(v) + eps), v a running mean of grad^2 (centered: of the variance); optional momentum."""
+    """RMSprop: p -= lr * g / (sqrt(v) + eps), v = alpha * v + (1 - alpha) * g^2.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-2
+        alpha (float): the decay rate of the means. Default: 0.99
+        eps (float): keeps the denominator from zero. Default: 1e-8
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        momentum (float): steps along buf = momentum * buf + g / (sqrt(v) + eps) instead. Default: 0
+        centered (bool): divides by the standard deviation: v less the square of the mean gradient. Default:
+            False
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.RMSprop([w], lr=0.1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 3.0331e-12, -3.0969e-01], requires_grad=True)
+    """
 
     layout = (
         "lr",

@@ -21,7 +21,32 @@ __all__ = ["Rprop", "rprop"]
 
 
 class Rprop(StepwiseOptimizer):
-    """A step grows by etas[1] while the gradient keeps its sign, shrinks by etas[0] (and waits) when it turns."""
+    """Rprop: each element moves by its own step size against the sign of its gradient, whatever the gradient's size.
+
+    While the sign stays the same the step size grows by etas[1]; when it changes, it falls by etas[0] and the
+    element waits for one step. Meant for gradients of the whole data set, not of batches.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the first step size of every element. Default: 1e-2
+        etas (tuple of 2 floats): the factors after a change of sign, and without. Default: (0.5, 1.2)
+        step_sizes (tuple of 2 floats): the least and the largest step size. Default: (1e-6, 50)
+        capturable (bool): keeps the step count on the device of its parameter. Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.Rprop([w], lr=0.1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.6360, -1.6360], requires_grad=True)
+    """
 
     layout = ("lr", "etas", "step_sizes", "foreach", "maximize", "differentiable", "capturable")
     lists = ("prev", "step_size", "step")

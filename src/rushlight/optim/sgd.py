@@ -13,9 +13,33 @@ __all__ = ["SGD", "sgd"]
 
 
 class SGD(StepwiseOptimizer):
-    """buf = momentum * buf + (1 - dampening) * grad; p -= lr * buf.
+    """Stochastic gradient descent: p -= lr * g, with momentum p -= lr * buf, buf = momentum * buf + (1 - dampening) * g.
 
-    Nesterov: p -= lr * (grad + momentum * buf).
+    The first step takes the gradient itself as buf, undamped. With nesterov the step is along g + momentum *
+    buf. Sparse gradients are accepted.
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-3
+        momentum (float): how much of buf each step keeps. Default: 0
+        dampening (float): how much of the gradient is left out of buf. Default: 0
+        weight_decay (float): adds weight_decay * p to the gradient. Default: 0
+        nesterov (bool): looks ahead along buf; needs a momentum and no dampening. Default: False
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+        foreach (bool): accepted for PyTorch's sake; all tensors are always stepped together. Default: None
+        differentiable (bool): records the step for autograd, so that gradients pass through it. Default: False
+        fused (bool): True insists on floating point parameters; the result is the same. Default: None
+
+    Example:
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = optim.SGD([w], lr=0.1, momentum=0.9)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.0620, -0.1240], requires_grad=True)
     """
 
     layout = (

@@ -14,7 +14,33 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(StepwiseOptimizer):
-    """Adam whose running means and parameters change only where the (sparse) gradient has entries."""
+    """Adam for sparse gradients: means and parameters change only where the gradient has entries.
+
+    The formula is that of optim.Adam; elements that a gradient does not name keep their means as they are,
+    undecayed. It is meant for nn.Embedding(sparse=True).
+
+    Args:
+        params (iterable): parameters, (name, parameter) pairs, or dicts of a group's "params" and its own
+            options.
+        lr (float or Tensor): the learning rate. Default: 1e-3
+        betas (tuple of 2 floats): decay rates of m and v. Default: (0.9, 0.999)
+        eps (float): keeps the denominator from zero. Default: 1e-8
+        maximize (bool): climbs along the gradient instead of descending. Default: False
+
+    Raises:
+        RuntimeError: a gradient is dense.
+
+    Example:
+        >>> table = nn.Embedding(3, 2, sparse=True)
+        >>> before = table.weight.detach().clone()
+        >>> optimizer = optim.SparseAdam(table.parameters(), lr=0.1)
+        >>> table(torch.tensor([1])).sum().backward()
+        >>> optimizer.step()
+        >>> table.weight.detach() - before
+        tensor([[ 0.0000,  0.0000],
+                [-0.1000, -0.1000],
+                [ 0.0000,  0.0000]])
+    """
 
     layout = ("lr", "betas", "eps", "maximize")
     refuses_sparse = None

@@ -33,7 +33,16 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Any:
-    """average, new, count -> decay * average + (1 - decay) * new."""
+    """A function for AveragedModel's avg_fn: decay * average + (1 - decay) * new, an exponential moving average.
+
+    Args:
+        decay (float): how much of the average is kept, from 0 to 1. Default: 0.999
+
+    Example:
+        >>> average = optim.swa_utils.get_ema_avg_fn(0.75)
+        >>> average(torch.tensor(1.0), torch.tensor(5.0), torch.tensor(3))
+        tensor(2.)
+    """
     _check_decay(decay)
 
     def average(ema_param: Tensor, current_param: Tensor, num_averaged: Tensor | int) -> Tensor:
@@ -44,7 +53,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> Any:
 
 
 def get_swa_avg_fn() -> Any:
-    """average, new, count -> the mean of all so far."""
+    """A function for AveragedModel's avg_fn: average + (new - average) / (count + 1), the mean of all so far.
+
+    Example:
+        >>> average = optim.swa_utils.get_swa_avg_fn()
+        >>> average(torch.tensor(1.0), torch.tensor(5.0), torch.tensor(3))
+        tensor(2.)
+    """
 
     def average(averaged_param: Tensor, current_param: Tensor, num_averaged: Tensor | int) -> Tensor:
         with rl.no_grad():
@@ -54,7 +69,17 @@ def get_swa_avg_fn() -> Any:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
-    """The same as get_ema_avg_fn on lists, in place."""
+    """A function for AveragedModel's multi_avg_fn: the moving average of get_ema_avg_fn on lists, in place.
+
+    Args:
+        decay (float): how much of the averages is kept, from 0 to 1. Default: 0.999
+
+    Example:
+        >>> averages = [torch.tensor([1.0])]
+        >>> optim.swa_utils.get_ema_multi_avg_fn(0.75)(averages, [torch.tensor([5.0])], 3)
+        >>> averages
+        [tensor([2.])]
+    """
     _check_decay(decay)
 
     def average(ema_params: list[Tensor], current_params: list[Tensor], num_averaged: Tensor | int) -> None:
@@ -64,7 +89,14 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
 
 
 def get_swa_multi_avg_fn() -> Any:
-    """The same as get_swa_avg_fn on lists, in place."""
+    """A function for AveragedModel's multi_avg_fn: the mean of get_swa_avg_fn on lists, in place.
+
+    Example:
+        >>> averages = [torch.tensor([1.0])]
+        >>> optim.swa_utils.get_swa_multi_avg_fn()(averages, [torch.tensor([5.0])], 3)
+        >>> averages
+        [tensor([2.])]
+    """
 
     def average(
         averaged_params: list[Tensor], current_params: list[Tensor], num_averaged: Tensor | int
@@ -85,11 +117,27 @@ def _move_towards(averages: list[Tensor], values: list[Tensor], weight: float) -
 
 
 class AveragedModel(nn.Module):
-    """A copy of a model whose parameters are averages of the model's; call update_parameters(model) to add
-    to them.
+    """A copy of a model whose parameters are averages of the model's over training.
 
-    avg_fn(average, new, count) or multi_avg_fn(averages, news, count) say how; the default is the mean.
-    use_buffers averages buffers too; otherwise they are copied.
+    update_parameters(model) takes the present values in; calling the copy uses the averages. Run update_bn
+    afterwards if the model has batch norms.
+
+    Args:
+        model (nn.Module): the model, which is copied.
+        device (device): where the copy is kept. Default: None
+        avg_fn (callable): avg_fn(average, new, count) gives the next average. Default: None, the mean of all
+        multi_avg_fn (callable): multi_avg_fn(averages, news, count) changes the averages in place. Default:
+            None
+        use_buffers (bool): averages buffers too; False copies them. Default: False
+
+    Example:
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> averaged = optim.swa_utils.AveragedModel(model)
+        >>> for value in (1.0, 2.0, 6.0):
+        ...     _ = nn.init.constant_(model.weight, value)
+        ...     averaged.update_parameters(model)
+        >>> averaged.module.weight.item(), averaged.n_averaged.item()
+        (3.0, 3)
     """
 
     n_averaged: Tensor
@@ -111,6 +159,7 @@ class AveragedModel(nn.Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Runs the averaged copy."""
         result: Tensor = self.module(*args, **kwargs)
         return result
 
@@ -119,7 +168,11 @@ class AveragedModel(nn.Module):
         return [t.detach() for t in tensors]
 
     def update_parameters(self, model: Module) -> None:
-        """Takes one more value of each parameter of the model into the averages."""
+        """Takes one more value of each parameter of the model into the averages.
+
+        Args:
+            model (nn.Module): the model in training.
+        """
         averages, news = self._averaged_tensors(self.module), self._averaged_tensors(model)
         with rl.no_grad():
             if self.n_averaged == 0:
@@ -138,7 +191,22 @@ class AveragedModel(nn.Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: device | str | int | None = None) -> None:
-    """Computes the running statistics of a model's batch norms afresh, by one pass over the loader."""
+    """Computes the running statistics of a model's batch norms afresh, by one pass over the loader.
+
+    Statistics are plain means over all batches; the model is in training mode meanwhile, and no gradients are
+    kept.
+
+    Args:
+        loader (iterable): batches; of a tuple or list, its first item is the input.
+        model (nn.Module): changed in place; one without batch norms is left alone.
+        device (device): where inputs are moved to. Default: None
+
+    Example:
+        >>> model = nn.BatchNorm1d(1)
+        >>> optim.swa_utils.update_bn([torch.tensor([[1.0], [3.0]]), torch.tensor([[5.0], [7.0]])], model)
+        >>> model.running_mean
+        tensor([4.])
+    """
     with rl.no_grad():
         norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
         if not norms:
@@ -159,7 +227,26 @@ def update_bn(loader: Iterable[Any], model: Module, device: device | str | int |
 
 
 class SWALR(LRScheduler):
-    """Goes from the present rates to swa_lr in anneal_epochs, along a cosine or a line, and stays there."""
+    """Moves the rates from the present ones to swa_lr within anneal_epochs, where they stay.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        swa_lr (float or list): the last rate, or one for each group.
+        anneal_epochs (int): how many epochs the way takes. Default: 10
+        anneal_strategy (str): "cos" for half a cosine, "linear" for a line. Default: "cos"
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.swa_utils.SWALR(optimizer, swa_lr=0.2, anneal_epochs=2, anneal_strategy="linear")
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.6, 0.2, 0.2]
+    """
 
     def __init__(
         self,

@@ -14,6 +14,13 @@ from ._events import from_rows
 
 
 class ProfilerActivity(enum.Enum):
+    """What a profile may record: the kinds of devices. Here, CPU is the only one that there is.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU.name
+        'CPU'
+    """
+
     CPU = 0
     CUDA = 1
     XPU = 2
@@ -23,6 +30,13 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
+    """What a profile does at a step: nothing, warm up, record, or record and hand over.
+
+    Example:
+        >>> torch.profiler.schedule(active=1)(0).name
+        'RECORD_AND_SAVE'
+    """
+
     NONE = 0
     WARMUP = 1
     RECORD = 2
@@ -30,12 +44,30 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities():
+    """The set of activities that a profile can record.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+        True
+    """
     return {ProfilerActivity.CPU}
 
 
 def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wait=0):
-    """step number -> what to do: skip some, then wait, warm up and record in turns, `repeat` times (0: for
-    ever).
+    """A function of the step number for profile(schedule=...): skip, then wait, warm up and record in turns.
+
+    Args:
+        wait (int): steps of a cycle that are left alone. Default: 0
+        warmup (int): steps before recording whose times are thrown away. Default: 0
+        active (int): steps that are recorded.
+        repeat (int): how many cycles; 0 goes on for ever. Default: 0
+        skip_first (int): steps before the first cycle. Default: 0
+        skip_first_wait (int): other than 0, the first cycle does not wait. Default: 0
+
+    Example:
+        >>> action = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+        >>> [action(step).name for step in range(5)]
+        ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
     """
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError(f"Invalid profiler schedule arguments: {wait}, {warmup}, {active}, {repeat}")
@@ -68,7 +100,19 @@ _begin, _end = _C.ops["_profile_begin"], _C.ops["_profile_end"]
 
 
 class record_function(contextlib.ContextDecorator):
-    """Names a region (with block or decorator) for the profile that is running, if any."""
+    """Names a region, as a context or decorator, for the profile that is running, if any.
+
+    Args:
+        name (str): of the region.
+        args (str): accepted. Default: None
+
+    Example:
+        >>> with torch.profiler.profile() as p:
+        ...     with torch.profiler.record_function("double"):
+        ...         _ = torch.ones(2) * 2
+        >>> "double" in [row.key for row in p.key_averages()]
+        True
+    """
 
     def __init__(self, name, args=None):
         self.name = name
@@ -105,16 +149,31 @@ _running = None  # the profile that is recording: there is one clock for the pro
 
 
 class profile:
-    """with profile() as p: ...; print(p.key_averages().table(sort_by="self_cpu_time_total")).
+    """Times every op, every backward node and the regions that record_function names, within a block.
 
-    Times every op, every backward node and the regions that record_function names. `p.by_line()` and
-    `p.by_module()` sum the same times by line of source and by module, forward and backward together.
+    key_averages() sums by op, by_line() by line of source, by_module() by module, forward and backward
+    together; each has table(sort_by=...). One profile records at a time.
 
     Args:
-        schedule, on_trace_ready: what to record at which `p.step()`, and what is called with a finished record.
-        record_shapes: keep the shapes of inputs.
-        profile_memory: show how much memory each op left allocated.
-        with_stack: keep all lines that led to a call, not only the innermost.
+        enabled (bool): False makes the block do nothing. Default: True
+        activities (iterable): of ProfilerActivity; None means all. Default: None
+        schedule (callable): from the number of the step, which step() counts, to a ProfilerAction. None records
+            always. Default: None
+        on_trace_ready (callable): called with the profile when a record is finished. Default: None
+        record_shapes (bool): keeps the shapes of inputs. Default: False
+        profile_memory (bool): shows how much memory each op left allocated. Default: False
+        with_stack (bool): keeps all lines that led to a call, not only the innermost. Default: False
+        with_flops, with_modules, acc_events (bool): accepted. Default: False
+        experimental_config, execution_trace_observer, custom_trace_id_callback (object): accepted. Default:
+            None
+        use_cuda, use_device, use_kineto, use_cpu (object): accepted, as old programs have them.
+
+    Example:
+        >>> layer = nn.Linear(4, 4)
+        >>> with torch.profiler.profile() as p:
+        ...     layer(torch.ones(2, 4)).sum().backward()
+        >>> {"aten::linear", "aten::sum"} <= {row.key for row in p.key_averages()}
+        True
     """
 
     def __init__(
@@ -149,10 +208,12 @@ class profile:
 
     @property
     def current_action(self):
+        """What the schedule says for this step."""
         return self.schedule(self.step_num) if self.schedule else ProfilerAction.RECORD
 
     @property
     def profiler(self):
+        """The profile itself, as PyTorch's has an inner one."""
         return self
 
     def _begin(self):
@@ -185,10 +246,12 @@ class profile:
             self._step = None
 
     def start(self):
+        """Begins recording, as the beginning of the block does."""
         self._begin()
         self._open_step()
 
     def stop(self):
+        """Ends recording, as the end of the block does."""
         self._close_step()
         self._finish()
 
@@ -211,18 +274,27 @@ class profile:
         return False
 
     def events(self):
+        """All events, in the order of their beginning."""
         return self._events
 
     @property
     def function_events(self):
+        """The same as events()."""
         return self._events
 
     @property
     def self_cpu_time_total(self):
+        """The sum of the times that ops took themselves, in microseconds."""
         return self._events.self_cpu_time_total
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
-        """One row per op; on wish also per shapes of its inputs, or per innermost lines that called it."""
+        """One row per op, with the number of its calls and the sum of their times.
+
+        Args:
+            group_by_input_shape (bool): tells shapes of inputs apart; needs record_shapes. Default: False
+            group_by_stack_n (int): tells the innermost n lines that called apart; needs with_stack. Default: 0
+            group_by_overload_name (bool): accepted. Default: False
+        """
         return self._events.key_averages(group_by_input_shape, group_by_stack_n)
 
     def by_line(self):
@@ -234,9 +306,11 @@ class profile:
         return self._events.by_module()
 
     def total_average(self):
+        """All events as one row."""
         return self._events.total_average()
 
     def table(self, *args, **kwargs):
+        """A table of all events, as text."""
         return self._events.table(*args, **kwargs)
 
     def export_chrome_trace(self, path):
@@ -279,7 +353,21 @@ class emit_itt(_Accepted):
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An on_trace_ready that writes a trace file into a folder, for TensorBoard or chrome://tracing."""
+    """An on_trace_ready that writes a trace file into a folder, for TensorBoard or chrome://tracing.
+
+    Args:
+        dir_name (str): the folder, which is made.
+        worker_name (str): begins the names of the files; None takes the host and the process. Default: None
+        use_gzip (bool): compresses the file. Default: False
+
+    Example:
+        >>> import os
+        >>> handler = torch.profiler.tensorboard_trace_handler("traces", worker_name="w")
+        >>> with torch.profiler.profile(on_trace_ready=handler):
+        ...     _ = torch.ones(2) * 2
+        >>> [name.split(".")[0] for name in os.listdir("traces")]
+        ['w']
+    """
     name = worker_name or f"{os.uname().nodename}_{os.getpid()}"
 
     def write(profiler):

@@ -332,7 +332,22 @@ def _check_sparse(name, input):
 
 @handles("sum")
 def sum(input, dim=None, keepdim=False, *, dtype=None):
-    """The sum of all elements; or over some dimensions, sparse while sparse dimensions are left."""
+    """The sum of the elements of a sparse tensor, of all or over some dimensions.
+
+    Args:
+        input (Tensor): sparse.
+        dim (int or tuple of ints): the dimensions that are summed over; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): of the result. Default: None
+
+    Returns:
+        A sparse tensor while sparse dimensions are left, else a dense one.
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+        >>> torch.sparse.sum(x), torch.sparse.sum(x, dim=0).to_dense()
+        (tensor(5.), tensor([3., 2.]))
+    """
     _check_sparse("sum", input)
     if dim is None or dim == ():
         return input._entries.sum(dtype=dtype)
@@ -528,14 +543,38 @@ def _softmax(input, dim, dtype, log):
 
 @handles("softmax")
 def softmax(input, dim, *, dtype=None):
-    """Softmax along a dimension among the entries that are there; absent ones count as minus infinity."""
+    """Softmax along a dimension among the entries of a sparse tensor; absent ones count as minus infinity.
+
+    Args:
+        input (Tensor): sparse.
+        dim (int): the dimension along which the entries sum to 1.
+        dtype (dtype): the type that input is cast to first. Default: None
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse()
+        >>> torch.sparse.softmax(x, dim=1).to_dense()
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000]])
+    """
     _check_sparse("softmax", input)
     return _softmax(input, dim, dtype, log=False)
 
 
 @handles("log_softmax")
 def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of softmax among the entries that are there."""
+    """The logarithm of softmax along a dimension among the entries of a sparse tensor.
+
+    Args:
+        input (Tensor): sparse.
+        dim (int): the dimension.
+        dtype (dtype): the type that input is cast to first. Default: None
+
+    Example:
+        >>> x = torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse()
+        >>> torch.sparse.log_softmax(x, dim=1).to_dense()
+        tensor([[ 0.0000,  0.0000],
+                [-0.6931, -0.6931]])
+    """
     _check_sparse("log_softmax", input)
     return _softmax(input, dim, dtype, log=True)
 

@@ -7,9 +7,18 @@ from rushlight.sparse._coo import SparseTensor, make
 
 
 def as_sparse_gradcheck(gradcheck):
-    """gradcheck (or gradgradcheck) that also takes sparse inputs.
+    """Makes a gradcheck (or gradgradcheck) that also takes sparse inputs.
 
-    With masked=True their gradient is asked for at their entries alone, otherwise at every place.
+    With masked=True gradients are compared at the entries of an input alone, otherwise at every index.
+
+    Args:
+        gradcheck (callable): autograd.gradcheck or gradgradcheck.
+
+    Example:
+        >>> check = torch.sparse.as_sparse_gradcheck(torch.autograd.gradcheck)
+        >>> x = torch.eye(2, dtype=torch.float64).to_sparse().requires_grad_()
+        >>> check(lambda x: torch.sparse.sum(x * 3), (x,), masked=True)
+        True
     """
 
     @functools.wraps(gradcheck)

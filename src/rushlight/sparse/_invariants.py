@@ -4,25 +4,38 @@ _enabled = False
 
 
 class check_sparse_tensor_invariants:
-    """A context, a decorator and a setting: indices are checked at once while it is on."""
+    """A region, a decorator and a setting: indices of sparse tensors are checked as soon as these are made.
+
+    Without it they are checked before they are first used.
+
+    Args:
+        enable (bool): False switches the check off in the region. Default: True
+
+    Example:
+        >>> with torch.sparse.check_sparse_tensor_invariants():
+        ...     torch.sparse_coo_tensor([[5]], [1.0], (3,))
+        Traceback (most recent call last):
+            ...
+        RuntimeError: ...
+    """
 
     def __init__(self, enable=True):
         self._wanted, self._before = enable, []
 
     @staticmethod
     def is_enabled():
-        """What was set last."""
+        """Whether the check is on."""
         return _enabled
 
     @staticmethod
     def enable():
-        """Sets it on."""
+        """Switches the check on."""
         global _enabled
         _enabled = True
 
     @staticmethod
     def disable():
-        """Sets it off."""
+        """Switches the check off."""
         global _enabled
         _enabled = False
 

@@ -43,9 +43,19 @@ def mv(a, vec):
 
 @handles("mm", "spmm", "matmul", "__matmul__")
 def mm(a, b, reduce="sum"):
-    """The product of two matrices (or a matrix and a vector), dense unless both are sparse.
+    """The matrix product of two matrices, at least one of them sparse; the result is sparse if both are.
 
-    reduce says how the terms of an element are taken together: sum, mean, amax or amin.
+    Args:
+        a (Tensor): (n, m).
+        b (Tensor): (m, p), or a vector of m elements.
+        reduce (str): how the terms of an element are taken together: "sum", "mean", "amax" or "amin". Default:
+            "sum"
+
+    Example:
+        >>> a = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.sparse.mm(a, torch.tensor([[1.0], [3.0]]))
+        tensor([[6.],
+                [0.]])
     """
     if not is_sparse(a):
         if not is_sparse(b):
@@ -97,7 +107,21 @@ def _joined(a, b):
 
 @handles("addmm")
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
-    """beta * mat + alpha * (mat1 @ mat2)."""
+    """beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse.
+
+    Args:
+        mat (Tensor): (n, p).
+        mat1 (Tensor): (n, m), sparse.
+        mat2 (Tensor): (m, p).
+        beta (Number): the factor of mat. Default: 1
+        alpha (Number): the factor of the product. Default: 1
+
+    Example:
+        >>> a = torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+        >>> torch.sparse.addmm(torch.ones(2, 1), a, torch.tensor([[1.0], [3.0]]))
+        tensor([[7.],
+                [1.]])
+    """
     product = mm(mat1, mat2)
     if is_sparse(mat) and not is_sparse(product):
         mat = mat.to_dense()
@@ -183,7 +207,20 @@ def smm(input, mat):
 
 
 def spdiags(diagonals, offsets, shape, layout=None):
-    """The sparse matrix of `shape` whose diagonals, offsets[i] above the main one, hold diagonals[i] by column."""
+    """A sparse matrix from its diagonals: that at offsets[i] holds diagonals[i], by column.
+
+    Args:
+        diagonals (Tensor): (k, n), or (n) for one; element j of a row stands in column j.
+        offsets (Tensor): (k) different ints: 0 is the main diagonal, above it they are positive.
+        shape (tuple of 2 ints): of the matrix.
+        layout (layout): torch.sparse_coo, sparse_csr or sparse_csc; None means COO. Default: None
+
+    Example:
+        >>> torch.sparse.spdiags(torch.arange(1, 7).reshape(2, 3), torch.tensor([0, 1]), (3, 3)).to_dense()
+        tensor([[1, 5, 0],
+                [0, 2, 6],
+                [0, 0, 3]])
+    """
     if diagonals.dim() not in (1, 2):
         raise RuntimeError("Diagonals must be vector or matrix")
     if offsets.dim() > 1:
@@ -213,7 +250,24 @@ def spdiags(diagonals, offsets, shape, layout=None):
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
-    """beta * input + alpha * (mat1 @ mat2), only at the indices where input has entries."""
+    """beta * input + alpha * (mat1 @ mat2), only at the indices where input has entries.
+
+    Args:
+        input (Tensor): (n, p), of layout torch.sparse_csr.
+        mat1 (Tensor): (n, m), dense.
+        mat2 (Tensor): (m, p), dense.
+        beta (Number): the factor of input. Default: 1.0
+        alpha (Number): the factor of the product. Default: 1.0
+
+    Returns:
+        A CSR tensor with the indices of input.
+
+    Example:
+        >>> where = torch.eye(2).to_sparse_csr()
+        >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2)
+        >>> torch.sparse.sampled_addmm(where, a, b, beta=0.0).values()
+        tensor([3., 7.])
+    """
     if not isinstance(input, SparseCsrTensor):
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
     for name, mat in (("mat1", mat1), ("mat2", mat2)):

@@ -25,7 +25,7 @@ _debug = None
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation did not repeat the forward pass."""
+    """The second run of a checkpointed function did not save the tensors that the first one did."""
 
 
 _DEBUGGED = (
@@ -53,12 +53,35 @@ class _setting:
 
 
 def set_checkpoint_early_stop(enable):
-    """Context manager: whether recomputation stops as soon as it has what backward needs."""
+    """Within the block, recomputation stops as soon as it has what backward needs, or (False) runs to the end.
+
+    Args:
+        enable (bool): whether to stop early, which is the default.
+
+    Example:
+        >>> def f(x):
+        ...     print("run")
+        ...     return x.sin().cos()
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.utils.checkpoint.set_checkpoint_early_stop(False):
+        ...     torch.utils.checkpoint.checkpoint(f, x, use_reentrant=False).sum().backward()
+        run
+        run
+    """
     return _setting("_early_stop", enable)
 
 
 def set_checkpoint_debug_enabled(enabled):
-    """Context manager: override the `debug` argument of `checkpoint`."""
+    """Within the block, overrides the debug argument of checkpoint.
+
+    Args:
+        enabled (bool): the value to use; None leaves the argument alone.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.utils.checkpoint.set_checkpoint_debug_enabled(False):
+        ...     torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).sum().backward()
+    """
     return _setting("_debug", enabled)
 
 
@@ -71,11 +94,27 @@ class _NoContext:
 
 
 def noop_context_fn():
+    """The default context_fn of checkpoint: two contexts that do nothing.
+
+    Example:
+        >>> forward, recompute = torch.utils.checkpoint.noop_context_fn()
+        >>> with forward:
+        ...     pass
+    """
     return _NoContext(), _NoContext()
 
 
 def detach_variable(inputs):
-    """The tensors of a tuple as fresh leaves with the same requires_grad; other things as they are."""
+    """The tensors of a tuple as fresh leaves with the same requires_grad; other things as they are.
+
+    Args:
+        inputs (tuple): of tensors and other things.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> torch.utils.checkpoint.detach_variable((x * 2, 3))
+        (tensor([2., 2.], requires_grad=True), 3)
+    """
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
@@ -91,6 +130,14 @@ def _differentiable(t):
 
 
 def check_backward_validity(inputs):
+    """Warns if no tensor among the inputs asks for a gradient.
+
+    Args:
+        inputs (iterable): the arguments of a checkpointed function.
+
+    Example:
+        >>> torch.utils.checkpoint.check_backward_validity((torch.ones(1, requires_grad=True), 2))
+    """
     if not any(x.requires_grad for x in inputs if isinstance(x, rl.Tensor)):
         import warnings
 
@@ -127,8 +174,22 @@ class _Surroundings:
 
 
 class CheckpointFunction(Function):
+    """The autograd Function behind checkpoint(use_reentrant=True): its backward runs the function again.
+
+    Args:
+        *args (object): as for every Function, not to be used: call `apply(function, preserve_rng_state,
+            *arguments)`.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> torch.utils.checkpoint.CheckpointFunction.apply(torch.exp, True, x).sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
+
     @staticmethod
     def forward(ctx, run_function, preserve_rng_state, *args):
+        """Runs the function without recording it."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.surroundings = _Surroundings(preserve_rng_state)
@@ -140,6 +201,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        """Runs the function again, recorded, and backward through it."""
         valid = getattr(rl.autograd, "_is_checkpoint_valid", None)
         if valid is not None and not valid():
             raise RuntimeError(
@@ -298,9 +360,35 @@ def checkpoint(
     early_stop=True,
     **kwargs,
 ):
-    """Call function(*args, **kwargs) without keeping what its backward needs: that is computed again then.
+    """Calls function(*args, **kwargs) without keeping what its backward needs: backward computes that again.
 
-    `preserve_rng_state=False` (a keyword argument) skips restoring the random generator for the second run.
+    Memory for intermediate results is traded for a second run of the function, which must do the same as the
+    first.
+
+    Args:
+        function (callable): to run, twice if backward comes.
+        *args (object): its arguments.
+        use_reentrant (bool): False (recommended) replaces each saved tensor by one computed when backward asks
+            for it; True runs a backward within backward, and knows no keyword arguments. None warns and means
+            True. Default: None
+        context_fn (callable): returns two contexts, for the first and the second run. Default: noop_context_fn
+        determinism_check (str): "default" compares the tensors of both runs by shape and type, "none" does not.
+            Default: "default"
+        debug (bool): says more in the error of the comparison. Default: False
+        early_stop (bool): ends the second run when backward has what it needs. Default: True
+        **kwargs (object): more arguments; preserve_rng_state=False spares the random generator's state, so that
+            random numbers differ in the second run.
+
+    Raises:
+        CheckpointError: in backward, if the second run saved other tensors than the first.
+
+    Example:
+        >>> layer = nn.Sequential(nn.Linear(4, 64), nn.Tanh(), nn.Linear(64, 1))
+        >>> x = torch.randn(8, 4)
+        >>> y = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)
+        >>> y.sum().backward()
+        >>> layer[0].weight.grad.shape
+        torch.Size([64, 4])
     """
     if use_reentrant is None:
         _warn_unset("torch.utils.checkpoint")
@@ -330,7 +418,22 @@ def checkpoint(
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """Run a sequence of modules in `segments` pieces, each but the last checkpointed."""
+    """Runs a sequence of modules in segments, each but the last of them checkpointed.
+
+    Args:
+        functions (Sequential or list of callables): each takes the result of the one before.
+        segments (int): how many pieces the sequence is cut into.
+        input (Tensor): of the first function.
+        use_reentrant (bool): as in checkpoint. Default: None
+        **kwargs (bool): preserve_rng_state, as in checkpoint.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU())
+        >>> x = torch.randn(2, 4)
+        >>> y = torch.utils.checkpoint.checkpoint_sequential(model, 2, x, use_reentrant=False)
+        >>> torch.equal(y, model(x))
+        True
+    """
     if use_reentrant is None:
         _warn_unset("torch.utils.checkpoint.checkpoint_sequential")
         use_reentrant = True

@@ -54,8 +54,26 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 class LRScheduler:
-    """Subclasses define _rates(), or get_lr() as in PyTorch: the groups' rates at self.last_epoch, made from
-    self.base_lrs or from the present ones.
+    """The base of the schedulers: each step() sets the "lr" of the optimizer's groups for the next epoch.
+
+    A subclass defines get_lr(), which returns the rates of the epoch self.last_epoch, from self.base_lrs (the
+    initial rates, kept as "initial_lr" in the groups) or from the present ones. Call scheduler.step() after
+    optimizer.step().
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> class Halving(optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base * 0.5**self.last_epoch for base in self.base_lrs]
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = Halving(optimizer)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
     """
 
     _get_lr_called_within_step = False
@@ -87,10 +105,15 @@ class LRScheduler:
             self.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """The scheduler's attributes as a dict to save: everything but the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over the attributes that state_dict() returned.
+
+        Args:
+            state_dict (dict): the saved attributes.
+        """
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:
@@ -106,7 +129,11 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Sets the rates of the next epoch; call it after optimizer.step()."""
+        """Sets the rates of the next epoch; call it after optimizer.step().
+
+        Args:
+            epoch (int): the epoch to go to. Deprecated: it warns. Default: None
+        """
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1

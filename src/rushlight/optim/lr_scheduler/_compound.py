@@ -42,7 +42,29 @@ class _Compound(LRScheduler):
 
 
 class SequentialLR(_Compound):
-    """Runs one scheduler after the other; milestones[i] is the epoch at which number i + 1 takes over."""
+    """Runs one scheduler after the other; milestones[i] is the epoch at which schedulers[i + 1] takes over.
+
+    Each scheduler counts its epochs from when it takes over.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        schedulers (list of LRScheduler): of this optimizer; ReduceLROnPlateau is not accepted.
+        milestones (list of ints): increasing epochs, one fewer than schedulers.
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> warm_up = optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
+        >>> decay = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler = optim.lr_scheduler.SequentialLR(optimizer, [warm_up, decay], milestones=[2])
+        >>> rates = []
+        >>> for epoch in range(5):
+        ...     rates.append(scheduler.get_last_lr()[0])
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.5, 0.75, 1.0, 0.5, 0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Any, milestones: list[int], last_epoch: int = -1
@@ -67,6 +89,7 @@ class SequentialLR(_Compound):
         self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
+        """Takes back the first step of a scheduler and of those inside it, which each made when it was created."""
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
             for inner in sched._schedulers:
@@ -75,6 +98,7 @@ class SequentialLR(_Compound):
             sched.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
+        """Steps the scheduler whose turn it is, or starts the next one at its milestone."""
         self.last_epoch += 1
         which = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[which]
@@ -86,7 +110,25 @@ class SequentialLR(_Compound):
 
 
 class ChainedScheduler(_Compound):
-    """Steps every scheduler at each step, each changing the rates that the one before it left."""
+    """Steps several schedulers at once, each changing the rates that the one before it left.
+
+    Args:
+        schedulers (list of LRScheduler): of one optimizer; ReduceLROnPlateau is not accepted.
+        optimizer (Optimizer): theirs; None takes it from the first. Default: None
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> warm_up = optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> scheduler = optim.lr_scheduler.ChainedScheduler([warm_up, decay])
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.1, 0.09, 0.81, 0.729]
+    """
 
     def __init__(self, schedulers: Any, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -97,6 +139,7 @@ class ChainedScheduler(_Compound):
         self._last_lr = values_of(self.optimizer, "lr")
 
     def step(self) -> None:  # type: ignore[override]
+        """Steps all schedulers in their order."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = values_of(self.optimizer, "lr")

@@ -21,7 +21,27 @@ def _on_curve(low: float, high: Any, share: float) -> Any:
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the initial rate to eta_min in T_max epochs, and back up in the next T_max."""
+    """Moves the rates along half a cosine: lr = eta_min + (initial lr - eta_min) (1 + cos(pi epoch / T_max)) / 2.
+
+    From T_max epochs on they rise again along the same curve, reaching the initial rate at 2 T_max.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        T_max (int): epochs down to eta_min.
+        eta_min (float): the least rate. Default: 0.0
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.8536, 0.5, 0.1464, 0.0, 0.1464]
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -50,8 +70,27 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing over T_0 epochs, then again over T_0 * T_mult, and so on, from the initial rate each
-    time.
+    """Anneals the rates along half a cosine from the initial rate to eta_min, again and again.
+
+    The first run takes T_0 epochs, each further one T_mult times as many as the one before it.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        T_0 (int): epochs of the first run.
+        T_mult (int): the factor of the lengths. Default: 1
+        eta_min (float): the least rate. Default: 0.0
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+        >>> rates = []
+        >>> for epoch in range(7):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 1.0, 0.8536, 0.5, 0.1464, 1.0]
     """
 
     def __init__(
@@ -71,7 +110,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [_on_curve(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: Any = None) -> None:
-        """Goes to the next epoch, or to the one given (a float within an epoch is welcome)."""
+        """Goes to the next epoch, or to the one given.
+
+        Args:
+            epoch (float): may lie within an epoch, as epoch + batch / batches does. Default: None
+        """
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

@@ -60,10 +60,36 @@ _SCALES = {"triangular": _triangular, "triangular2": _triangular2, "exp_range": 
 
 
 class CyclicLR(_MomentumCycler):
-    """Between base_lr and max_lr and back, every step_size_up + step_size_down steps.
+    """Moves the rates from base_lr to max_lr and back, over step_size_up + step_size_down steps; call step() each batch.
 
-    mode: "triangular", "triangular2" (half as high each cycle) or "exp_range" (gamma^step as high);
-    or scale_fn, a function of the cycle or of the step (scale_mode "cycle" or "iterations").
+    Momentum (or the first of betas) moves the other way, unless cycle_momentum is False.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        base_lr (float or list): the least rate, or one for each group.
+        max_lr (float or list): the largest rate.
+        step_size_up (int): steps from base_lr to max_lr. Default: 2000
+        step_size_down (int): steps back; None means as many. Default: None
+        mode (str): how high a cycle reaches: "triangular", always max_lr; "triangular2", half as high each
+            cycle; "exp_range", gamma^step as high. Default: "triangular"
+        gamma (float): the factor of "exp_range". Default: 1.0
+        scale_fn (callable): says how high instead of mode, as a share of max_lr - base_lr. Default: None
+        scale_mode (str): whether scale_fn gets the number of the "cycle" or the "iterations". Default: "cycle"
+        cycle_momentum (bool): whether momentum moves, too. Default: True
+        base_momentum (float or list): the momentum at max_lr. Default: 0.8
+        max_momentum (float or list): the momentum at base_lr. Default: 0.9
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, cycle_momentum=False)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.1, 0.3, 0.5, 0.3, 0.1, 0.3]
     """
 
     def __init__(
@@ -130,6 +156,7 @@ class CyclicLR(_MomentumCycler):
         return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
+        """The scheduler's attributes as a dict to save; of a scale_fn, the attributes of an object."""
         state = super().state_dict()
         state.pop("_scale_fn_ref")
         fn = state["_scale_fn_custom"]
@@ -139,6 +166,11 @@ class CyclicLR(_MomentumCycler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over the attributes that state_dict() returned.
+
+        Args:
+            state_dict (dict): the saved attributes.
+        """
         attributes = state_dict.get("_scale_fn_custom")
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         if attributes is not None:
@@ -155,9 +187,40 @@ class CyclicLR(_MomentumCycler):
 
 
 class OneCycleLR(_MomentumCycler):
-    """Up from max_lr / div_factor to max_lr, then down to a final_div_factor-th of where it began, once.
+    """Moves the rates once from max_lr / div_factor up to max_lr, then far down; call step() after each batch.
 
-    The number of steps is total_steps, or epochs * steps_per_epoch. three_phase adds a symmetric descent.
+    The last rate is the first one / final_div_factor. The number of steps is total_steps or epochs *
+    steps_per_epoch. Momentum (or the first of betas) moves the other way, unless cycle_momentum is False.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        max_lr (float or list): the largest rate, or one for each group.
+        total_steps (int): how many steps the cycle takes. Default: None
+        epochs (int): used where total_steps is None. Default: None
+        steps_per_epoch (int): likewise. Default: None
+        pct_start (float): the share of the steps that go up. Default: 0.3
+        anneal_strategy (str): "cos" for half cosines, "linear" for lines. Default: "cos"
+        cycle_momentum (bool): whether momentum moves, too. Default: True
+        base_momentum (float or list): the momentum at max_lr. Default: 0.85
+        max_momentum (float or list): the momentum at both ends. Default: 0.95
+        div_factor (float): max_lr over the first rate. Default: 25.0
+        final_div_factor (float): the first rate over the last one. Default: 1e4
+        three_phase (bool): goes down as steeply as up first, and then to the last rate. Default: False
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Raises:
+        ValueError: step() is called more often than total_steps.
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=6, cycle_momentum=False)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.04, 0.9944, 0.8117, 0.4626, 0.1335, 0.0]
     """
 
     def __init__(

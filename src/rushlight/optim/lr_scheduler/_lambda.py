@@ -43,14 +43,51 @@ class _FunctionScheduler(LRScheduler):
 
 
 class LambdaLR(_FunctionScheduler):
-    """lr = initial lr * lr_lambda(epoch)."""
+    """Sets each rate to a function of the epoch: lr = initial lr * lr_lambda(epoch).
+
+    state_dict() holds functions only if they are objects with attributes of their own; plain functions and
+    lambdas are left out.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        lr_lambda (callable or list): the function, or one for each group.
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.3333, 0.25]
+    """
 
     def _rates(self) -> list[float | Tensor]:
         return [base * fn(self.last_epoch) for base, fn in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
 class MultiplicativeLR(_FunctionScheduler):
-    """lr = present lr * lr_lambda(epoch)."""
+    """Multiplies the present rates by a function of the epoch: lr = lr * lr_lambda(epoch).
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        lr_lambda (callable or list): the function, or one for each group.
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.9)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.9, 0.81, 0.729]
+    """
 
     def __init__(
         self,

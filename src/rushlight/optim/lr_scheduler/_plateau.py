@@ -17,7 +17,34 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """step(metric): multiplies the rates by factor after more than `patience` epochs without improvement."""
+    """Multiplies the rates by factor when a measured quantity has not improved for more than patience epochs.
+
+    step(metric) is called once an epoch. A metric improves if it is below best * (1 - threshold), or best -
+    threshold with threshold_mode "abs"; in mode "max", above best * (1 + threshold) or best + threshold.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        mode (str): "min" for a quantity that should fall, "max" for one that should rise. Default: "min"
+        factor (float): the factor, below 1. Default: 0.1
+        patience (int): epochs without improvement that are let pass. Default: 10
+        threshold (float): what counts as an improvement. Default: 1e-4
+        threshold_mode (str): "rel" or "abs", see above. Default: "rel"
+        cooldown (int): epochs after a reduction that do not count. Default: 0
+        min_lr (float or list): the least rate, or one for each group. Default: 0
+        eps (float): a reduction by less is left out. Default: 1e-8
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+        >>> for loss in (3.0, 2.0, 2.0, 2.0, 1.0):
+        ...     scheduler.step(loss)
+        ...     print(scheduler.get_last_lr())
+        [1.0]
+        [1.0]
+        [1.0]
+        [0.1]
+        [0.1]
+    """
 
     def __init__(
         self,
@@ -59,6 +86,12 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Takes the metric of an epoch, and reduces the rates if it is time.
+
+        Args:
+            metrics (float or Tensor): the measured quantity.
+            epoch (int): the number of the epoch. Deprecated: it warns. Default: None
+        """
         reached = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -94,6 +127,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> Any:
+        """Whether the last reduction was less than cooldown epochs ago."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -113,5 +147,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over the attributes that state_dict() returned.
+
+        Args:
+            state_dict (dict): the saved attributes.
+        """
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

@@ -16,7 +16,25 @@ from rushlight.optim.optimizer import Optimizer
 
 
 class StepLR(LRScheduler):
-    """Multiplies the rates by gamma every step_size epochs."""
+    """Multiplies the rates by gamma every step_size epochs: lr = initial lr * gamma^floor(epoch / step_size).
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        step_size (int): epochs between two reductions.
+        gamma (float): the factor. Default: 0.1
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -35,7 +53,25 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rates by gamma at each milestone (twice where one is named twice)."""
+    """Multiplies the rates by gamma at each milestone, twice where one is named twice.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        milestones (iterable of ints): the epochs of the reductions.
+        gamma (float): the factor. Default: 0.1
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 4])
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.1, 0.1, 0.1, 0.01, 0.01]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -55,7 +91,25 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Rates times a factor until total_iters, unchanged from then on."""
+    """Multiplies the rates by a factor in the first total_iters epochs, and leaves them alone from then on.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        factor (float): from 0 to 1. Default: 1 / 3
+        total_iters (int): the epoch at which the initial rates return. Default: 5
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=3)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.5, 0.5, 0.5, 1.0, 1.0, 1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -79,7 +133,28 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Rates times a factor that goes in a line from start_factor to end_factor within total_iters."""
+    """Multiplies the rates by a factor that goes along a line from start_factor to end_factor in total_iters epochs.
+
+    With the defaults it is a warm-up: the rates rise from a third of the initial ones.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        start_factor (float): the factor of the first epoch, above 0 and at most 1. Default: 1 / 3
+        end_factor (float): the factor from epoch total_iters on, from 0 to 1. Default: 1.0
+        total_iters (int): how many epochs the line takes. Default: 5
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.LinearLR(optimizer, start_factor=0.2, total_iters=4)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.2, 0.4, 0.6, 0.8, 1.0, 1.0]
+    """
 
     def __init__(
         self,
@@ -116,7 +191,24 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the rates by gamma every epoch."""
+    """Multiplies the rates by gamma every epoch: lr = initial lr * gamma^epoch.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        gamma (float): the factor.
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.25, 0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -130,7 +222,25 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """lr = initial lr * (1 - epoch / total_iters) ^ power, zero after total_iters."""
+    """Lets the rates fall as a power of the epochs left: lr = initial lr * (1 - epoch / total_iters)^power, then 0.
+
+    Args:
+        optimizer (Optimizer): whose groups' "lr" is set.
+        total_iters (int): the epoch at which the rates reach 0. Default: 5
+        power (float): the exponent; 1 is a line. Default: 1.0
+        last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
+
+    Example:
+        >>> optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5625, 0.25, 0.0625, 0.0, 0.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1

@@ -43,7 +43,24 @@ def _empty(dtype, device, requires_grad):
 def exponential(
     M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False
 ):  # noqa: N803
-    """exp(-|n - center| / tau)."""
+    """The exponential window w_n = exp(-|n - center| / tau).
+
+    Args:
+        M (int): the number of values.
+        center (float): the place of the maximum; None means the middle, the only one for symmetric windows.
+            Default: None
+        tau (float): the decay, above 0. Default: 1.0
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.exponential(5)
+        tensor([0.1353, 0.3679, 1.0000, 0.3679, 0.1353])
+    """
     dtype = _check("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -58,7 +75,21 @@ def exponential(
 
 
 def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """sin(pi (n + 1/2) / M)."""
+    """The cosine window w_n = sin(pi (n + 1/2) / M).
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.cosine(5)
+        tensor([0.3090, 0.8090, 1.0000, 0.8090, 0.3090])
+    """
     dtype = _check("cosine", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
@@ -68,7 +99,22 @@ def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=F
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """exp(-(n / std)^2 / 2), n from the centre."""
+    """The Gaussian window w_n = exp(-((n - (M - 1) / 2) / std)^2 / 2).
+
+    Args:
+        M (int): the number of values.
+        std (float): the standard deviation, above 0. Default: 1.0
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.gaussian(5)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
     dtype = _check("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -81,7 +127,22 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requ
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
+    """The Kaiser window w_n = I0(beta sqrt(1 - x_n^2)) / I0(beta), x_n from -1 to 1.
+
+    Args:
+        M (int): the number of values.
+        beta (float): the shape, at least 0: larger is narrower. Default: 12.0
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.kaiser(5)
+        tensor([5.2773e-05, 2.1567e-01, 1.0000e+00, 2.1567e-01, 5.2773e-05])
+    """
     dtype = _check("kaiser", M, dtype, layout)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -99,7 +160,21 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requ
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """A triangle: 1 - |x|, x from -1 to 1."""
+    """The Bartlett window, a triangle: w_n = 1 - |2 n / (M - 1) - 1|.
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     dtype = _check("bartlett", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
@@ -110,7 +185,22 @@ def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """The sum over i of (-1)^i a_i cos(2 pi i n / (M - 1))."""
+    """A sum of cosines: w_n = sum over i of (-1)^i a_i cos(2 pi i n / (M - 1)).
+
+    Args:
+        M (int): the number of values.
+        a (sequence of floats): the coefficients.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.general_cosine(5, a=[0.46, 0.23, 0.31])
+        tensor([0.5400, 0.1500, 1.0000, 0.1500, 0.5400])
+    """
     dtype = _check("general_cosine", M, dtype, layout)
     if M == 0:
         return _empty(dtype, device, requires_grad)
@@ -132,31 +222,102 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=None, device=None, requ
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """alpha - (1 - alpha) cos(2 pi n / (M - 1))."""
+    """The general Hamming window w_n = alpha - (1 - alpha) cos(2 pi n / (M - 1)).
+
+    Args:
+        M (int): the number of values.
+        alpha (float): the first coefficient. Default: 0.54
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.general_hamming(5, alpha=0.6)
+        tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
+    """
     options = {"sym": sym, "dtype": dtype, "layout": layout, "device": device, "requires_grad": requires_grad}
     return general_cosine(M, a=[alpha, 1.0 - alpha], **options)
 
 
 def hamming(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """general_hamming with alpha = 0.54."""
+    """The Hamming window w_n = 0.54 - 0.46 cos(2 pi n / (M - 1)).
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """general_hamming with alpha = 0.5."""
+    """The Hann window w_n = (1 - cos(2 pi n / (M - 1))) / 2.
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(
         M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
 def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """general_cosine with coefficients 0.42, 0.5, 0.08."""
+    """The Blackman window w_n = 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.blackman(5)
+        tensor([-1.4901e-08,  3.4000e-01,  1.0000e+00,  3.4000e-01, -1.4901e-08])
+    """
     options = {"dtype": _check("blackman", M, dtype, layout), "layout": layout, "device": device}
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, requires_grad=requires_grad, **options)
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):  # noqa: N803
-    """general_cosine with Nuttall's minimal four terms."""
+    """Nuttall's window: a sum of four cosines with the coefficients 0.3635819, 0.4891775, 0.1365995 and 0.0106411.
+
+    Args:
+        M (int): the number of values.
+        sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:
+            True
+        dtype (dtype): float32 or float64; None means the default type. Default: None
+        layout (layout): torch.strided. Default: None
+        device (device): of the window. Default: None
+        requires_grad (bool): whether the window asks for a gradient. Default: False
+
+    Example:
+        >>> torch.signal.windows.nuttall(5)
+        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
     return general_cosine(
         M,
         a=[0.3635819, 0.4891775, 0.1365995, 0.0106411],

@@ -103,10 +103,38 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DataLoader(Generic[_T_co]):
-    """Iterate over a dataset in batches.
+    """Iterates over a dataset in batches, loaded here or by workers.
 
-    Workers are processes; `multiprocessing_context` chooses how they start ("fork", "spawn", "forkserver"),
-    or "thread" makes them threads of this process (which share its random generator).
+    Args:
+        dataset (Dataset): samples by index, or an IterableDataset.
+        batch_size (int): samples in a batch; None gives single samples. Default: 1
+        shuffle (bool): visits the samples in a fresh random order each time. Default: None
+        sampler (iterable): the order of the indices instead of shuffle. Default: None
+        batch_sampler (iterable): lists of indices, instead of batch_size, shuffle, sampler and drop_last.
+            Default: None
+        num_workers (int): how many workers load batches ahead; 0 loads them here. Default: 0
+        collate_fn (callable): makes a batch of a list of samples; None means default_collate. Default: None
+        pin_memory (bool): kept; there is no device to copy to. Default: False
+        drop_last (bool): leaves out a last batch that would be smaller. Default: False
+        timeout (float): seconds to wait for a worker before an error; 0 waits for ever. Default: 0
+        worker_init_fn (callable): called in each worker with its number. Default: None
+        multiprocessing_context (str or context): how workers start: "fork", "spawn" or "forkserver" for
+            processes, or "thread" for threads of this process, which share its random generator. Default: None
+        generator (Generator): for the order and the workers' seeds; None takes the default one. Default: None
+        prefetch_factor (int): batches that each worker loads ahead; None means 2. Default: None
+        persistent_workers (bool): keeps the workers from one pass to the next. Default: False
+        pin_memory_device (str): kept. Default: ""
+        in_order (bool): False gives batches as they arrive from the workers. Default: True
+
+    Example:
+        >>> data = torch.utils.data.TensorDataset(torch.arange(5.0), torch.arange(5) % 2)
+        >>> for x, y in torch.utils.data.DataLoader(data, batch_size=2):
+        ...     print(x, y)
+        tensor([0., 1.]) tensor([0, 1])
+        tensor([2., 3.]) tensor([0, 1])
+        tensor([4.]) tensor([0])
+        >>> len(torch.utils.data.DataLoader(data, batch_size=2, shuffle=True, drop_last=True))
+        2
     """
 
     _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -174,6 +202,7 @@ class DataLoader(Generic[_T_co]):
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context: Any) -> None:
+        """How workers start: a context of multiprocessing, "thread", or None for the default."""
         if context is not None:
             context = self._checked_context(context)
         self.__multiprocessing_context = context
@@ -239,7 +268,7 @@ class DataLoader(Generic[_T_co]):
         return length
 
     def check_worker_number_rationality(self) -> None:
-        """Warn when there are more worker processes than processors to run them."""
+        """Warns when there are more worker processes than processors to run them."""
         if not self.num_workers or self.multiprocessing_context == "thread":
             return
         processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -27,9 +27,21 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """A collection of samples by key: subclasses define `__getitem__`, and `__len__` where samplers need it.
+    """A collection of samples by key: subclasses define __getitem__, and __len__ where samplers need it.
 
-    `__getitems__(indices)`, if defined, loads a whole batch at once.
+    A subclass may define __getitems__(indices) too, which loads the samples of a batch at once. `a + b` is a
+    ConcatDataset of both.
+
+    Example:
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __len__(self):
+        ...         return 5
+        ...     def __getitem__(self, index):
+        ...         return index, index**2
+        >>> for batch in torch.utils.data.DataLoader(Squares(), batch_size=3):
+        ...     print(batch)
+        [tensor([0, 1, 2]), tensor([0, 1, 4])]
+        [tensor([3, 4]), tensor([ 9, 16])]
     """
 
     def __getitem__(self, index: Any) -> _T_co:
@@ -40,9 +52,17 @@ class Dataset(Generic[_T_co]):
 
 
 class IterableDataset(Dataset[_T_co]):
-    """A stream of samples: subclasses define `__iter__`.
+    """A stream of samples: subclasses define __iter__.
 
-    With several workers each iterates its own copy: consult `get_worker_info()` to divide the stream.
+    It has no indices, so a DataLoader can neither shuffle nor sample it. With several workers each iterates its
+    own copy: ask get_worker_info() which share is one's own. `a + b` is a ChainDataset of both.
+
+    Example:
+        >>> class Count(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(5))
+        >>> [batch.tolist() for batch in torch.utils.data.DataLoader(Count(), batch_size=2)]
+        [[0, 1], [2, 3], [4]]
     """
 
     def __iter__(self) -> Iterator[_T_co]:
@@ -53,7 +73,16 @@ class IterableDataset(Dataset[_T_co]):
 
 
 class TensorDataset(Dataset[tuple[rl.Tensor, ...]]):
-    """Sample i is the tuple of each tensor's row i."""
+    """A dataset of tensors: sample i is the tuple of each tensor's row i.
+
+    Args:
+        *tensors (Tensor): all of one length.
+
+    Example:
+        >>> data = torch.utils.data.TensorDataset(torch.arange(6).reshape(3, 2), torch.tensor([0, 1, 0]))
+        >>> len(data), data[1]
+        (3, (tensor([2, 3]), tensor(1)))
+    """
 
     def __init__(self, *tensors: Tensor) -> None:
         if any(len(t) != len(tensors[0]) for t in tensors):
@@ -68,7 +97,19 @@ class TensorDataset(Dataset[tuple[rl.Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Sample i is the tuple (or, from keyword arguments, the dict) of each dataset's sample i."""
+    """Datasets side by side: sample i is the tuple (or, from keyword arguments, the dict) of each dataset's sample i.
+
+    Args:
+        *args (Dataset): datasets of one length.
+        **kwargs (Dataset): the same, by name; either form, not both.
+
+    Example:
+        >>> images, labels = ["a", "b"], [0, 1]
+        >>> torch.utils.data.StackDataset(images, labels)[1]
+        ('b', 1)
+        >>> torch.utils.data.StackDataset(image=images, label=labels)[1]
+        {'image': 'b', 'label': 1}
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
@@ -112,10 +153,24 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Datasets one after another."""
+    """Datasets one after another, as one dataset.
+
+    Args:
+        datasets (iterable of Dataset): with lengths; an IterableDataset is refused (see ChainDataset).
+
+    Example:
+        >>> data = torch.utils.data.ConcatDataset([["a", "b"], ["c"]])
+        >>> len(data), data[2], data[-3]
+        (3, 'c', 'a')
+    """
 
     @staticmethod
     def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """The index after the last one of each dataset.
+
+        Args:
+            sequence (iterable): of datasets.
+        """
         return list(accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Any) -> None:
@@ -141,11 +196,25 @@ class ConcatDataset(Dataset[_T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
+        """The old spelling of `cumulative_sizes`."""
         return self.cumulative_sizes
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Iterable datasets one after another."""
+    """Iterable datasets one after another, as one stream.
+
+    Args:
+        datasets (iterable of IterableDataset): in their order.
+
+    Example:
+        >>> class Count(torch.utils.data.IterableDataset):
+        ...     def __init__(self, end):
+        ...         self.end = end
+        ...     def __iter__(self):
+        ...         return iter(range(self.end))
+        >>> list(torch.utils.data.ChainDataset([Count(3), Count(2)]))
+        [0, 1, 2, 0, 1]
+    """
 
     def __init__(self, datasets: Any) -> None:
         self.datasets = datasets
@@ -165,7 +234,17 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[_T_co]):
-    """The samples of `dataset` at `indices`."""
+    """Some samples of a dataset: sample i is dataset[indices[i]].
+
+    Args:
+        dataset (Dataset): the whole.
+        indices (sequence of ints): which samples, in which order.
+
+    Example:
+        >>> part = torch.utils.data.Subset(["a", "b", "c", "d"], [3, 0])
+        >>> len(part), part[0]
+        (2, 'd')
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -206,7 +285,22 @@ def _fractions_to_lengths(fractions: list[float], total: int) -> list[int]:
 def random_split(
     dataset: Dataset[_T], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[_T]]:
-    """Split a dataset at random into `Subset`s of the given lengths, or of the given fractions of it."""
+    """Splits a dataset at random into parts of given sizes.
+
+    Args:
+        dataset (Dataset): with a length.
+        lengths (sequence): the sizes, which sum to len(dataset); or fractions, which sum to 1: each part gets
+            the fraction rounded down, and what is left over goes one by one to the first parts.
+        generator (Generator): for the permutation; None takes the default one. Default: None
+
+    Returns:
+        A list of Subset.
+
+    Example:
+        >>> train, test = torch.utils.data.random_split(range(10), [0.8, 0.2])
+        >>> len(train), len(test), sorted([*train, *test]) == list(range(10))
+        (8, 2, True)
+    """
     lengths = list(lengths)
     if 1 - 1e-9 <= sum(lengths) <= 1:
         lengths = _fractions_to_lengths(lengths, len(dataset))  # type: ignore[arg-type]

@@ -13,10 +13,25 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[int]):
-    """Every `num_replicas`-th index, starting at `rank`, of one order that all processes agree on.
+    """A share of a dataset for each process: every num_replicas-th index from rank on, of one order all agree on.
 
-    The order is shuffled by `seed + epoch`: call `set_epoch` before each epoch. Shares are made equal by
-    repeating the first samples, or with `drop_last` by leaving the last ones out.
+    The order is shuffled by seed + epoch: call set_epoch before each epoch. Shares are made equal by repeating
+    the first samples, or with drop_last by leaving the last ones out.
+
+    Args:
+        dataset (Dataset): whose length counts.
+        num_replicas (int): the number of processes; None asks the process group. Default: None
+        rank (int): which of them this is; None asks the process group. Default: None
+        shuffle (bool): False keeps the order of the dataset. Default: True
+        seed (int): of the shuffle, the same in all processes. Default: 0
+        drop_last (bool): see above. Default: False
+
+    Example:
+        >>> for rank in range(2):
+        ...     sampler = torch.utils.data.DistributedSampler(range(5), num_replicas=2, rank=rank, shuffle=False)
+        ...     print(list(sampler))
+        [0, 2, 4]
+        [1, 3, 0]
     """
 
     def __init__(
@@ -62,5 +77,9 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the shuffle of this epoch; without it every epoch repeats the same order."""
+        """Chooses the shuffle of an epoch; without it every epoch has the same order.
+
+        Args:
+            epoch (int): its number.
+        """
         self.epoch = epoch

@@ -27,7 +27,23 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Sampler(Generic[_T_co]):
-    """An iterable of indices; `__len__` is optional."""
+    """The order in which a DataLoader visits a dataset: an iterable of indices; __len__ is optional.
+
+    Args:
+        data_source (Dataset): not used; accepted for old subclasses. Default: None
+
+    Example:
+        >>> class Reversed(torch.utils.data.Sampler):
+        ...     def __init__(self, data):
+        ...         self.data = data
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.data) - 1, -1, -1))
+        ...     def __len__(self):
+        ...         return len(self.data)
+        >>> data = ["a", "b", "c"]
+        >>> list(torch.utils.data.DataLoader(data, sampler=Reversed(data), batch_size=None))
+        ['c', 'b', 'a']
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         pass
@@ -37,7 +53,15 @@ class Sampler(Generic[_T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, …"""
+    """The indices 0, 1, 2, ... in order.
+
+    Args:
+        data_source (Dataset): whose length counts, anew in each pass.
+
+    Example:
+        >>> list(torch.utils.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -50,10 +74,24 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """A fresh permutation per pass; with `replacement`, independent draws.
+    """Indices in random order: a fresh permutation in each pass or, with replacement, independent draws.
 
-    Without a generator each pass seeds its own from one draw of the default generator, so that the order
-    follows `manual_seed` and yet costs the global stream one number only.
+    Without a generator each pass seeds one of its own from a draw of the default generator, so the order
+    follows manual_seed.
+
+    Args:
+        data_source (Dataset): whose length counts.
+        replacement (bool): draws each index from all of them. Default: False
+        num_samples (int): how many are drawn; None means the length of data_source. More than that without
+            replacement takes several permutations. Default: None
+        generator (Generator): to draw from. Default: None
+
+    Example:
+        >>> order = list(torch.utils.data.RandomSampler(range(5)))
+        >>> sorted(order)
+        [0, 1, 2, 3, 4]
+        >>> len(list(torch.utils.data.RandomSampler(range(5), replacement=True, num_samples=8)))
+        8
     """
 
     def __init__(
@@ -73,6 +111,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """How many indices a pass gives."""
         # the dataset may grow between passes
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
@@ -98,7 +137,16 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices, in random order."""
+    """The given indices, each once, in a fresh random order in each pass.
+
+    Args:
+        indices (sequence of ints): to choose from.
+        generator (Generator): to draw from; None takes the default one. Default: None
+
+    Example:
+        >>> sorted(torch.utils.data.SubsetRandomSampler([2, 4, 6]))
+        [2, 4, 6]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
@@ -113,7 +161,19 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with probability proportional to their weights."""
+    """Draws indices with probability weights[i] / sum(weights), for data sets with rare classes.
+
+    Args:
+        weights (sequence of floats): one for each index; they need not sum to 1.
+        num_samples (int): how many are drawn in a pass.
+        replacement (bool): False draws each index at most once. Default: True
+        generator (Generator): to draw from; None takes the default one. Default: None
+
+    Example:
+        >>> drawn = list(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 3.0], num_samples=1000))
+        >>> drawn.count(0), 650 < drawn.count(2) < 850
+        (0, True)
+    """
 
     def __init__(
         self,
@@ -144,7 +204,17 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler; the last may be shorter, or is dropped."""
+    """Groups the indices of another sampler into lists of batch_size.
+
+    Args:
+        sampler (Sampler or iterable): of indices.
+        batch_size (int): the length of the lists.
+        drop_last (bool): leaves out a last list that would be shorter.
+
+    Example:
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         _check_positive("batch_size", batch_size)

@@ -175,12 +175,34 @@ def _like_sequence(first: Sequence[Any], joined: list[Any]) -> Any:
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stack samples: tensors, arrays and numbers become tensors, structures keep their shape."""
+    """Makes a batch of samples: tensors, arrays and numbers are stacked, lists, tuples and dicts go item by item.
+
+    Args:
+        batch (list): samples of one structure. Strings are kept as a list.
+
+    Returns:
+        A structure like a sample, with a first dimension of len(batch) in its tensors.
+
+    Example:
+        >>> batch = [{"x": torch.tensor([1, 2]), "y": 0.5, "name": "a"}]
+        >>> batch.append({"x": torch.tensor([3, 4]), "y": 1.5, "name": "b"})
+        >>> torch.utils.data.default_collate(batch)
+        {'x': tensor([[1, 2],
+                [3, 4]]), 'y': tensor([0.5000, 1.5000], dtype=torch.float64), 'name': ['a', 'b']}
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays anywhere inside `data` become tensors; what else there is stays."""
+    """Makes tensors of the NumPy arrays and scalars anywhere inside data; what else there is stays.
+
+    Args:
+        data (object): a sample, or a list, tuple or dict of samples.
+
+    Example:
+        >>> torch.utils.data.default_convert({"x": np.array([1, 2]), "y": 0.5})
+        {'x': tensor([1, 2]), 'y': 0.5}
+    """
     if isinstance(data, rl.Tensor):
         return data
     kind = _numpy_kind(data)

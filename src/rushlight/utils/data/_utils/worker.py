@@ -47,7 +47,20 @@ class WorkerInfo:
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The WorkerInfo of the DataLoader worker this is called in; None in the main process."""
+    """Tells about the DataLoader worker that this is called in; None in the main process.
+
+    Returns:
+        An object with `id`, `num_workers`, `seed` and `dataset` (the worker's copy).
+
+    Example:
+        >>> class Share(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         info = torch.utils.data.get_worker_info()
+        ...         first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        ...         return iter(range(first, 6, step))
+        >>> list(Share()), torch.utils.data.get_worker_info()
+        ([0, 1, 2, 3, 4, 5], None)
+    """
     info: WorkerInfo | None = getattr(_local, "info", _worker_info)
     return info
 
