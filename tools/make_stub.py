@@ -61,7 +61,7 @@ def core_stub(core, modules):
 
 def package_stub(package, core, modules):
     """__init__.pyi: every name of the package, also those that are loaded when first asked for."""
-    from rushlight import _lazy
+    from rushlight._core import lazy_names as _lazy
 
     def lazy(name):
         home = _lazy.find(name)

@@ -65,7 +65,7 @@ PyObject* call_stacked(PyObject* f, PyObject* args) {
   if (t_rows < 0) return PyObject_CallObject(f, args);
   const int64_t rows = t_rows;
   StackedRows plain(-1);
-  PyObject* module = PyImport_ImportModule("rushlight._vmap");
+  PyObject* module = PyImport_ImportModule("rushlight._transforms.vmap.batched");
   if (!module) return nullptr;
   PyObject* result = PyObject_CallMethod(module, "call_stacked", "OOL", f, args, static_cast<long long>(rows));
   Py_DECREF(module);

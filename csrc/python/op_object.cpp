@@ -89,7 +89,7 @@ PyObject* op_signature(PyObject* self, void*) {
   auto* op = reinterpret_cast<OpObject*>(self);
   const OverloadSpec& first = op->def->overloads[0].spec;
   bool out = op->form == Form::Function && !(first.flags & (kNoOut | kView));
-  PyObject* module = PyImport_ImportModule("rushlight._signature");
+  PyObject* module = PyImport_ImportModule("rushlight._core.signature");
   PyObject* result =
       module ? PyObject_CallMethod(module, "parse", "sO", first.signature, out ? Py_True : Py_False) : nullptr;
   Py_XDECREF(module);
@@ -112,7 +112,7 @@ const char* form_of(const OpObject* op) {
 PyObject* op_form(PyObject* self, void*) { return PyUnicode_FromString(form_of(reinterpret_cast<OpObject*>(self))); }
 PyObject* op_doc(PyObject* self, void*) {
   auto* op = reinterpret_cast<OpObject*>(self);
-  Owned module(PyImport_ImportModule("rushlight._documentation"));
+  Owned module(PyImport_ImportModule("rushlight._core.documentation"));
   if (!module.p) return nullptr;
   Owned signatures(op_signatures(self, nullptr));
   return PyObject_CallMethod(module.p, "of_op", "sssOs", op->def->name.c_str(), op->name->c_str(), form_of(op),

@@ -26,18 +26,18 @@ globals().update({name: op for name, op in _C.ops.items() if "." not in name})
 
 del globals()["ops"]  # the table; rushlight.ops is the module of PyTorch's names
 
-from ._names import *  # noqa: E402, F403
-from ._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from ._core.dtype_names import *  # noqa: E402, F403
+from ._core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
 from . import storage  # noqa: E402  (gives storages their Python methods)
-from ._convert import *  # noqa: E402, F403
+from ._core.convert import *  # noqa: E402, F403
 from . import autograd  # noqa: E402
 from . import ops  # type: ignore[assignment]  # noqa: E402  (torch.ops.aten)
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state  # noqa: E402
-from ._compose import compose as _compose  # noqa: E402
+from ._core.compose import compose as _compose  # noqa: E402
 
 _compose(globals())
-from ._documentation import adopt as _adopt  # noqa: E402
+from ._core.documentation import adopt as _adopt  # noqa: E402
 
 _adopt(Tensor, globals())
 
@@ -65,7 +65,7 @@ class _StandIns:
     def find_spec(name, path=None, target=None):
         if not name.startswith("rushlight."):
             return None
-        from ._stand_ins import spec
+        from ._compat.placeholder_modules import spec
 
         return spec(name)
 
@@ -77,7 +77,7 @@ def _c_name(name):
     """Private names of torch._C that packages touch, loaded when the first is asked for."""
     if name.startswith("__"):
         raise AttributeError(name)
-    from . import _c_names
+    from ._compat import c_names as _c_names
 
     return getattr(_c_names, name)
 
@@ -91,7 +91,7 @@ def __getattr__(name: str) -> "_Any":
     import importlib
     import importlib.util
 
-    from ._lazy import find
+    from ._core.lazy_names import find
 
     home = find(name)
     if home:
@@ -105,7 +105,7 @@ def __getattr__(name: str) -> "_Any":
         return importlib.import_module(f"{__name__}.{name}")
     if name == "torch":  # programs write torch.torch.Tensor now and then
         return _sys.modules[__name__]
-    from ._missing import no_name
+    from ._core.unsupported import no_name
 
     raise no_name(__name__, name)
 
@@ -114,13 +114,13 @@ def __dir__():
     """With the names and submodules that are loaded when first asked for."""
     import pkgutil
 
-    from ._lazy import HOMES
+    from ._core.lazy_names import HOMES
 
     submodules = (m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
     return sorted({*globals(), *HOMES, *submodules})
 
 
 if _os.environ.get("RUSHLIGHT_AS_TORCH") == "1":
-    from ._alias import follow_environment as _follow
+    from ._compat.alias import follow_environment as _follow
 
     _follow()

@@ -34,7 +34,7 @@ def main(argv=None):
 
         print(f"rushlight {rushlight.__version__}")
         return 0
-    from rushlight._alias import _ours, hook_folder, install_as_torch, pass_on
+    from rushlight._compat.alias import _ours, hook_folder, install_as_torch, pass_on
 
     if args == ["hook"]:
         print(hook_folder())

@@ -2,7 +2,7 @@
 
 from typing import Final as Final
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.jit import export as export
 from rushlight.jit import ignore as ignore
 from rushlight.jit import unused as unused

@@ -1,7 +1,7 @@
 """torch._linalg_utils: products that take None for the identity, which tools around eigenvalues are written with."""
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 def is_sparse(A):

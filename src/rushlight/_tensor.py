@@ -107,7 +107,7 @@ def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> 
 @method
 def storage(self) -> Any:
     """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
-    from ._typed_storage import _warn_typed_storage_removal
+    from ._compat.typed_storage import _warn_typed_storage_removal
 
     _warn_typed_storage_removal()
     return self._typed_storage()
@@ -116,7 +116,7 @@ def storage(self) -> Any:
 @method
 def storage_type(self) -> Any:
     """The class of storage()."""
-    from . import _typed_storage
+    from ._compat import typed_storage as _typed_storage
 
     return getattr(_typed_storage, self._typed_storage()._pickle_storage_type())
 
@@ -404,7 +404,7 @@ def _deepcopy_dispatched(self, memo):
 
 
 def _no_grad():
-    from ._grad_mode import no_grad
+    from ._core.grad_mode import no_grad
 
     return no_grad()
 
@@ -427,7 +427,7 @@ def __deepcopy__(self, memo):
         return _deepcopy_dispatched(self, memo)
     from copy import deepcopy
 
-    from ._grad_mode import no_grad
+    from ._core.grad_mode import no_grad
 
     with no_grad():
         storage_copy = self.untyped_storage().__deepcopy__(memo)

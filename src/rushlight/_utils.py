@@ -262,6 +262,6 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -1,6 +1,6 @@
 """torch.accelerator: there is none, and what asks is told so."""
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __all__ = [
     "current_accelerator",

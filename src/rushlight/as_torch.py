@@ -3,6 +3,6 @@
 
 def pytest_addoption(parser):
     """The first thing that pytest calls, before it loads any conftest.py."""
-    from rushlight._alias import install_as_torch
+    from rushlight._compat.alias import install_as_torch
 
     install_as_torch()

@@ -9,11 +9,11 @@ import functools
 
 import rushlight as rl
 
-from ._functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from ._jacobians import columns, pull_back, rows
-from ._rearrange import rearrange
-from ._vmap import Batched, get_unwrapped, innermost, random_as, spread, wrap
-from ._vmap_call import vmap
+from ._ops._rearrange import rearrange
+from ._transforms.functional_call import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from ._transforms.jacobians import columns, pull_back, rows
+from ._transforms.vmap.batched import Batched, get_unwrapped, innermost, random_as, spread, wrap
+from ._transforms.vmap.call import vmap
 from .autograd.function import _transforms
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -521,6 +521,6 @@ def hessian(func, argnums=0):
     return jacrev(jacrev(func, argnums), argnums)
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

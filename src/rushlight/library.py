@@ -6,10 +6,10 @@ import inspect
 import types
 
 import rushlight as rl
-from rushlight import _custom_op_rules as _rules
 from rushlight import ops as _ops
-from rushlight._custom_op_rules import flat as _flat
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
+from rushlight._dispatch import custom_op_rules as _rules
+from rushlight._dispatch.custom_op_rules import flat as _flat
 from rushlight.ops import Overload as _Overload
 
 __all__ = [
@@ -213,7 +213,7 @@ class CustomOpDef:
 
 def _schema_of(op, text):
     """The schema of an operator: as it was declared, or from the annotations of its function."""
-    from rushlight import _schema
+    from rushlight._dispatch import schema as _schema
 
     try:
         if text is None:
@@ -252,14 +252,14 @@ def _cast(values, dtype):
 
 
 def _is_batched(x):
-    from rushlight import _vmap
+    from rushlight._transforms.vmap import batched as _vmap
 
     return isinstance(x, rl.Tensor) and _vmap.is_batchedtensor(x)
 
 
 def _call_mapped(op, args, kwargs):
     """The operator inside vmap, by the rule that was registered for it."""
-    from rushlight import _vmap
+    from rushlight._transforms.vmap import batched as _vmap
 
     number = max(a._level for a in _flat((*args, *kwargs.values())) if _is_batched(a))
     level = next(v for v in _vmap._levels.stack if v.number == number)
@@ -436,7 +436,7 @@ def opcheck(op, args, kwargs=None, **options):
 
 def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
     """The schema of a function from its annotations."""
-    from rushlight._infer_schema import infer_schema as infer
+    from rushlight._dispatch.infer_schema import infer_schema as infer
 
     return infer(prototype_function, mutates_args=mutates_args, op_name=op_name)
 

@@ -1,11 +1,11 @@
 """Linear algebra, as torch.linalg."""
 
 from ._C import LinAlgError
-from ._compose import functions_of
+from ._core.compose import functions_of
 
 globals().update(functions_of("linalg"))
 __all__ = ["LinAlgError", *functions_of("linalg")]
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

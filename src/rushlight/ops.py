@@ -1,7 +1,7 @@
 """rushlight.ops.aten.<name>: every op by PyTorch's name of the primitive, overloads included."""
 
 from . import _C
-from ._compose import _composed
+from ._core.compose import _composed
 
 _FLAGS = _C.OpFlags
 
@@ -35,7 +35,7 @@ class Op:
         return list(self._names())
 
     def _names(self):
-        from ._overload_names import ALWAYS, BY_TYPE, GIVEN
+        from ._dispatch.overload_names import ALWAYS, BY_TYPE, GIVEN
 
         name, found = self.__name__, dict.fromkeys(self._made)
         if name in ALWAYS:
@@ -267,7 +267,7 @@ def aten_name(op):
 
 def resolve(op, args, kwargs):
     """(overload, args, kwargs) of a call of an op of the extension, defaults left out."""
-    from ._overload_names import overload_name
+    from ._dispatch.overload_names import overload_name
 
     index, slots, out = op._bind(args, kwargs)
     parameters = op._overloads[index][0]
@@ -296,7 +296,7 @@ def resolve(op, args, kwargs):
 
 def _schema_of(overload):
     """The schema of an overload, from the registration of its op or the signature of its function."""
-    from . import _schema
+    from ._dispatch import schema as _schema
 
     function, name = overload._function, overload.overloadpacket._qualified_op_name
     writes, view = overload.mutates, overload.is_view
@@ -305,7 +305,7 @@ def _schema_of(overload):
     count = len(results.split(",")) if results and overload._overloadname not in ("other",) else 1
     scalars = {"other", "exponent", "value", "weight"} if overload._overloadname.endswith("Scalar") else ()
     if hasattr(function, "_overloads"):
-        from ._overload_names import GIVEN
+        from ._dispatch.overload_names import GIVEN
 
         wanted = next(
             (
@@ -340,7 +340,7 @@ class _Vjp(Overload):
     differentiable = property(lambda self: True)
 
     def run(self, args, kwargs):
-        from ._dispatch import _gradients
+        from ._dispatch import gradients as _gradients
 
         grads, wrt, *rest = args
         return _gradients.vjp(self._of, grads, wrt, tuple(rest), kwargs)
@@ -389,13 +389,13 @@ def _find(name):
     method = getattr(_C.Tensor, name, None)  # what is a method only: aten.view, aten.expand
     if callable(method) and name != "index":  # Tensor.index is functorch's
         return method
-    from . import _aten
+    from ._dispatch import aten as _aten
 
     found = vars(_aten).get(name)
     if callable(found) and name != "missing":
         return found
     if name.startswith("_foreach_"):
-        from . import _foreach
+        from ._ops import _foreach
 
         return getattr(_foreach, name, None) or _aten.missing(name)
     return _aten.missing(name) if name.startswith("_") else None

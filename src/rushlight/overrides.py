@@ -7,7 +7,7 @@ import types as pytypes
 
 import rushlight as rl
 from rushlight import _C
-from rushlight._compose import _modes
+from rushlight._core.compose import _modes
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -242,7 +242,7 @@ def _listed(name, doc):
     """A function of _overridable, which is loaded when it is called: few programs ask."""
 
     def function(*args):
-        from rushlight import _overridable
+        from rushlight._compat import overridable as _overridable
 
         return getattr(_overridable, name)(*args)
 
@@ -261,6 +261,6 @@ is_tensor_method_or_property = _listed(
 )
 resolve_name = _listed("resolve_name", "The name of an overridable function as an expression, or None.")
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -31,6 +31,6 @@ def __getattr__(name: str) -> "Any":
     fields = getattr(_C.ops.get(_op_name(name)), "_results", None)
     if fields:
         return type(_named(name, fields, [None] * len(fields.split(","))))
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

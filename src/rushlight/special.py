@@ -1,10 +1,10 @@
 """Special functions, named as in torch.special."""
 
-from ._compose import functions_of as _functions_of
+from ._core.compose import functions_of as _functions_of
 
 globals().update(_functions_of("special"))
 __all__ = sorted(_functions_of("special"))
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -72,7 +72,7 @@ def _type(self, dtype=None, non_blocking=False):
     """The name of its class, or what it is as another one."""
     if dtype is None:
         return f"torch.storage.{type(self).__name__}"
-    from ._typed_storage import _rebuilt
+    from ._compat.typed_storage import _rebuilt
 
     return _rebuilt(self, rl.uint8)._to(dtype)
 
@@ -249,7 +249,7 @@ def _load_from_bytes(data):
 @method
 def _typed_storage(self):
     """The storage as elements, without the warning that storage() gives."""
-    from ._typed_storage import _rebuilt
+    from ._compat.typed_storage import _rebuilt
 
     return _rebuilt(self.untyped_storage(), self.dtype)
 
@@ -262,14 +262,14 @@ _TYPED = {
     "_get_dtype_from_pickle_storage_type", "_warn_typed_storage_removal", "TypedStorage",
 }  # fmt: skip
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 _missing = _teach(__name__)
 
 
 def __getattr__(name):
     if name in _TYPED or name.endswith("Storage"):
-        from rushlight import _typed_storage as typed
+        from rushlight._compat import typed_storage as typed
 
         if name == "Storage":
             return getattr(typed, typed._dtype_to_storage_type_map()[rl.get_default_dtype()])

@@ -138,7 +138,7 @@ def test_setup_context_sees_defaults():
 
 
 def test_callbacks_and_the_state_of_a_backward():
-    from rushlight import _c_names as names
+    from rushlight._compat import c_names as names
 
     order, seen = [], {}
     x = leaf(1.0)

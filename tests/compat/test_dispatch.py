@@ -248,7 +248,7 @@ def test_schemas():
     ],
 )
 def test_schemas_are_read_and_printed(text):
-    from rushlight._schema import parse
+    from rushlight._dispatch.schema import parse
 
     assert str(parse(text)) == text
 

@@ -40,9 +40,9 @@ def test_public_address_and_pickle(name):
 @pytest.mark.parametrize(
     "module, name",
     [
-        ("_convert", "is_complex"),
+        ("_core.convert", "is_complex"),
         ("nn._functional.recurrent", "gru"),
-        ("_rare", "sym_int"),
+        ("_compat.rare", "sym_int"),
         ("functional", "istft"),
     ],
 )

@@ -56,7 +56,7 @@ def test_exceptions_that_nothing_raises_can_be_caught():
 
 
 def test_every_stand_in_module_loads():
-    from rushlight._stand_ins import MODULES
+    from rushlight._compat.placeholder_modules import MODULES
 
     for path in MODULES:
         module = importlib.import_module("rushlight." + path)

@@ -7,7 +7,7 @@ from opspec import parts
 from specs import ALL
 
 import rushlight as rl
-from rushlight._vmap_rules._apply import fallback
+from rushlight._transforms.vmap.rules.registry import fallback
 from rushlight.func import vmap
 
 SCALES = (1.0, 0.9, 1.05)

@@ -84,7 +84,7 @@ CALLS = [
     lambda: (rl.rand(3, 3, requires_grad=True),),
 ]
 
-ops = {**_C.ops, **import_module("rushlight._compose")._composed}
+ops = {**_C.ops, **import_module("rushlight._core.compose")._composed}
 PUBLIC = sorted(
     n
     for n, f in ops.items()

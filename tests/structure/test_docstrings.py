@@ -26,7 +26,8 @@ if not (ROOT / "tools/reference").exists():  # an installed package is tested wi
 sys.path.insert(0, str(ROOT / "tools"))
 from reference import docstring, names  # noqa: E402
 
-from rushlight import _documentation, _signature  # noqa: E402
+from rushlight._core import documentation as _documentation  # noqa: E402
+from rushlight._core import signature as _signature  # noqa: E402
 
 # Namespaces whose names are all documented in full: a sentence, every argument, an example. The others are only held to
 # have a documentation. A namespace enters when it is complete, and stays.

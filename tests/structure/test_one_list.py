@@ -18,9 +18,9 @@ ELEMENTWISE = {
 MOST = 10  # names of elementwise ops in one collection: as many as Python has operators
 # Lists that are no knowledge of ops, but the API itself: which functions PyTorch offers, and by what names.
 API = {
-    "src/rushlight/_foreach.py": "the functions torch._foreach_*",
-    "src/rushlight/_overridable.py": "the special methods of Tensor, __add__",
-    "src/rushlight/_overload_names.py": "the names of overloads, torch.ops.aten.eq.Scalar",
+    "src/rushlight/_ops/_foreach.py": "the functions torch._foreach_*",
+    "src/rushlight/_compat/overridable.py": "the special methods of Tensor, __add__",
+    "src/rushlight/_dispatch/overload_names.py": "the names of overloads, torch.ops.aten.eq.Scalar",
     "src/rushlight/_quantized/_functions.py": "the functions of quantized tensors",
     "src/rushlight/masked/maskedtensor/binary.py": "BINARY_NAMES: the functions of masked tensors",
     "src/rushlight/masked/maskedtensor/unary.py": "UNARY_NAMES: the functions of masked tensors",

@@ -1,7 +1,7 @@
 import pytest
 
 import rushlight as rl
-from rushlight._type_info import finfo, iinfo
+from rushlight._core.type_info import finfo, iinfo
 
 oracle = pytest.importorskip("torch")
 

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 import rushlight as rl
-from rushlight._alias import hook_folder
+from rushlight._compat.alias import hook_folder
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(rl.__file__)))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as rl
-import rushlight._foreach
+import rushlight._ops._foreach
 import rushlight.amp
 import rushlight.backends.cudnn as cudnn
 import rushlight.compiler
@@ -306,7 +306,7 @@ def test_versions_compare_as_versions():
 
 
 def test_foreach():
-    foreach = rl._foreach
+    foreach = rl._ops._foreach
     a = [rl.tensor([1.0, 2.0]), rl.tensor([3.0])]
     assert [t.tolist() for t in foreach._foreach_add(a, 1.0)] == [[2.0, 3.0], [4.0]]
     assert [t.tolist() for t in foreach._foreach_mul(a, a)] == [[1.0, 4.0], [9.0]]

@@ -46,7 +46,7 @@ def annotation_text(annotation, missing="Any"):
 
 
 def _takes_out(function):
-    """Whether `op` of rushlight._compose gave it an out=."""
+    """Whether `op` of rushlight._core.compose gave it an out=."""
     names = function.__code__.co_freevars
     return bool("out" in names and function.__closure__[names.index("out")].cell_contents)
 

@@ -1,8 +1,8 @@
 """The level below autograd: classes and modes with __torch_dispatch__.
 
 A call of an op that meets such a class, or such a mode, comes here from the extension (csrc/python/dispatch.cpp). A
-composite function is taken apart into primitives (_composites.py); a primitive is found by its name and arguments
-(rushlight.ops), recorded if an argument wants gradients (_record.py), and given to the innermost mode, then to the
+composite function is taken apart into primitives (composites.py); a primitive is found by its name and arguments
+(rushlight.ops), recorded if an argument wants gradients (record.py), and given to the innermost mode, then to the
 classes of its arguments.
 """
 
@@ -61,7 +61,7 @@ def tensors_in(values, depth=0):
 
 def call(function, args, kwargs):
     """What the extension calls: the result, or NotImplemented if the plain function is to run."""
-    from . import _aliases, _composites  # noqa: F401  _aliases adds rules
+    from . import aliases as _aliases, composites as _composites  # noqa: F401  _aliases adds rules
 
     name = getattr(function, "_op_name", None) or getattr(function, "__name__", "")
     rule = _composites.RULES.get(name)
@@ -97,7 +97,7 @@ def _method_of(mode):
 
 def call_overload(overload, args, kwargs):
     """A primitive with its arguments in order: recorded, and given to whoever takes over."""
-    from . import _record
+    from . import record as _record
 
     if _C.ops["is_grad_enabled"]() and any(t.requires_grad for t in tensors_in((*args, *kwargs.values()))):
         return _record.call(overload, args, kwargs)

@@ -58,7 +58,7 @@ def mark_static_address(t, guard=True):
     return None
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 
 TYPE_CHECKING = False

@@ -1,6 +1,6 @@
 """Settings of the tracer: kept, and without effect."""
 
-from rushlight._settings import as_dict, patches
+from rushlight._compat.config_modules import as_dict, patches
 
 suppress_errors = False
 verbose = False

@@ -1,8 +1,8 @@
 """What torch.compile returns for a module."""
 
 import rushlight as rl
+from rushlight._core.unsupported import teach as _teach
 from rushlight._dynamo import is_dynamo_supported as is_dynamo_supported
-from rushlight._missing import teach as _teach
 
 
 class OptimizedModule(rl.nn.Module):

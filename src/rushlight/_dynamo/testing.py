@@ -6,8 +6,8 @@ import unittest
 from contextlib import ExitStack
 
 import rushlight as rl
-from rushlight._missing import absent
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import absent
+from rushlight._core.unsupported import teach as _teach
 
 CompileCounter = absent("_dynamo.testing.CompileCounter")
 CompileCounterWithBackend = absent("_dynamo.testing.CompileCounterWithBackend")

@@ -3,10 +3,10 @@
 import enum
 
 import rushlight as rl
-from rushlight._vmap import Batched, _levels, batched_at, inside, physical, wrap
-from rushlight._vmap import get_unwrapped as get_unwrapped
-from rushlight._vmap import is_batchedtensor as is_batchedtensor
-from rushlight._vmap_rules._apply import fallback
+from rushlight._transforms.vmap.batched import Batched, _levels, batched_at, inside, physical, wrap
+from rushlight._transforms.vmap.batched import get_unwrapped as get_unwrapped
+from rushlight._transforms.vmap.batched import is_batchedtensor as is_batchedtensor
+from rushlight._transforms.vmap.rules.registry import fallback
 
 
 class TransformType(enum.Enum):

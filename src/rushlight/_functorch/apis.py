@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from rushlight._vmap_call import _batch_size, _flat_dims
-from rushlight._vmap_call import vmap as vmap
+from rushlight._transforms.vmap.call import _batch_size, _flat_dims
+from rushlight._transforms.vmap.call import vmap as vmap
 from rushlight.func import grad as grad
 from rushlight.func import grad_and_value as grad_and_value
 from rushlight.utils._pytree import tree_flatten

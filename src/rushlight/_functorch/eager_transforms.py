@@ -3,7 +3,7 @@
 from typing import Any
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.func import grad as grad
 from rushlight.func import grad_and_value as grad_and_value
 from rushlight.func import hessian as hessian

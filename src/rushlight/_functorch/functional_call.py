@@ -1,4 +1,4 @@
 """torch._functorch.functional_call."""
 
-from rushlight._functional_call import functional_call as functional_call
-from rushlight._functional_call import stack_module_state as stack_module_state
+from rushlight._transforms.functional_call import functional_call as functional_call
+from rushlight._transforms.functional_call import stack_module_state as stack_module_state

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor as Tensor
+from rushlight._core.unsupported import teach as _teach
 from rushlight._functorch._c import _add_batch_dim as _add_batch_dim
 from rushlight._functorch._c import _remove_batch_dim, _unwrap_batched
 from rushlight._functorch._c import _vmap_decrement_nesting as _vmap_decrement_nesting
 from rushlight._functorch._c import _vmap_increment_nesting as _vmap_increment_nesting
-from rushlight._missing import teach as _teach
-from rushlight._vmap import inside
-from rushlight._vmap_call import _batch_size, _flat_dims, _out_dims
-from rushlight._vmap_call import _name as _get_name
-from rushlight._vmap_call import vmap as vmap
+from rushlight._transforms.vmap.batched import inside
+from rushlight._transforms.vmap.call import _batch_size, _flat_dims, _out_dims
+from rushlight._transforms.vmap.call import _name as _get_name
+from rushlight._transforms.vmap.call import vmap as vmap
 from rushlight.utils._pytree import _broadcast_to_and_flatten as _broadcast_to_and_flatten
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 

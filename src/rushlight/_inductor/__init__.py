@@ -1,7 +1,7 @@
 """The compiler behind torch.compile, of which only the settings are here."""
 
 from rushlight._inductor import config as config
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 _MODES = {
     "default": {},

@@ -2,7 +2,7 @@
 
 import types
 
-from rushlight._settings import as_dict, patches
+from rushlight._compat.config_modules import as_dict, patches
 
 debug = False
 fx_graph_cache = True

@@ -1,4 +1,4 @@
-"""Ops composed in Python, one file per family. See rushlight/_compose.py."""
+"""Ops composed in Python, one file per family. See rushlight/_core/compose.py."""
 
 # Classes that packages look for at this address, in torch.ops here.
 _CLASSES = {"_OpNamespace": "Namespace", "OpOverloadPacket": "Op", "OpOverload": "Overload"}
@@ -10,7 +10,8 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
-    from rushlight import _missing, ops
+    from rushlight._core import unsupported as _missing
+    from rushlight import ops
 
     if name in _CLASSES:
         return getattr(ops, _CLASSES[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rushlight._C import Tensor
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 
 _ops = _C.ops
 _MODES = ("sum", "mean", "max")

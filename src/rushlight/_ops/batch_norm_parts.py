@@ -5,7 +5,7 @@ from __future__ import annotations
 from rushlight._C import Tensor
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 
 _WIDE = {_C.float16: _C.float32, _C.bfloat16: _C.float32}
 
@@ -74,7 +74,7 @@ def batch_norm_gather_stats_with_counts(
 
 
 def _no_grad():
-    from .._grad_mode import no_grad
+    from .._core.grad_mode import no_grad
 
     return no_grad()
 

@@ -1,7 +1,7 @@
 """Connectionist temporal classification with derivatives of every order: what the second backward of ctc_loss runs."""
 
 from .. import _C
-from .._grad_mode import enable_grad
+from .._core.grad_mode import enable_grad
 from ..autograd import grad
 
 _ops = _C.ops

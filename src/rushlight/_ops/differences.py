@@ -7,9 +7,10 @@ from math import prod
 
 from rushlight._C import dtype
 
-from .. import _C, _autocast
+from .. import _C
 from .._C import Tensor
-from .._compose import op
+from .._core import autocast as _autocast
+from .._core.compose import op
 from ._arguments import need_int, need_tensor, wrap
 from .shape import broadcast_shapes
 

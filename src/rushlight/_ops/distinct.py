@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rushlight._C import Tensor
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 from ._arguments import need_int, type_name, wrap
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rushlight._C import device, dtype, layout
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 from ._takes import takes
 
 _ops = _C.ops

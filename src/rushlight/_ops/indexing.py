@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .. import _C
 from .._C import Tensor
-from .._compose import op
+from .._core.compose import op
 
 
 @op(name="nn.functional.one_hot")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rushlight._C import dtype
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 from ._takes import takes
 
 TYPE_CHECKING = False
@@ -322,7 +322,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 def _C_no_grad():
-    from .._grad_mode import no_grad
+    from .._core.grad_mode import no_grad
 
     return no_grad()
 

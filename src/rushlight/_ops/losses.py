@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight._C import Tensor
 
-from .._compose import op
+from .._core.compose import op
 
 _REDUCTIONS = ("none", "mean", "sum")
 

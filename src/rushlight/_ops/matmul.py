@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rushlight._C import dtype
 
-from .. import _C, _autocast
-from .._compose import op
+from .. import _C
+from .._core import autocast as _autocast
+from .._core.compose import op
 from ._takes import takes
 
 TYPE_CHECKING = False

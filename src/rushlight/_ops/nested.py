@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rushlight._C import Tensor
-from rushlight._compose import op
+from rushlight._core.compose import op
 
 
 def _refused(name):

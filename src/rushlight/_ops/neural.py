@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rushlight import _C
 from rushlight._C import Tensor, dtype
-from rushlight._compose import op
+from rushlight._core.compose import op
 from rushlight._ops.shape import broadcast_tensors
 
 
@@ -116,7 +116,7 @@ def _fused_rms_norm(
     """(rms_norm, 1 / the root of the mean square that it divides by)."""
     dims = tuple(range(-len(normalized_shape), 0))
     if eps is None:
-        from rushlight._type_info import finfo
+        from rushlight._core.type_info import finfo
 
         eps = finfo(input.dtype).eps
     rstd = (input.square().mean(dims, keepdim=True) + eps).rsqrt()

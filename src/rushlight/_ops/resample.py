@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rushlight._C import Tensor
 
-from .._compose import op
+from .._core.compose import op
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")

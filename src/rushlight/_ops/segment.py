@@ -7,7 +7,7 @@ import math
 from rushlight._C import Tensor
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rushlight._C import Size
 
 from .. import _C
 from .._C import Tensor
-from .._compose import op
+from .._core.compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rushlight._C import Tensor, dtype, layout
 
 from .. import _C
-from .._compose import op
+from .._core.compose import op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from rushlight._C import Tensor, dtype
 
-from .. import _C, _autocast
-from .._compose import op
+from .. import _C
+from .._core import autocast as _autocast
+from .._core.compose import op
 from ._arguments import need_tensor, type_name, wrap
 
 TYPE_CHECKING = False

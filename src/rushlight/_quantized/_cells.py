@@ -1,7 +1,7 @@
 """One step of a recurrent layer with weights packed as int8, and batch norm of quantized tensors."""
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight._quantized._legacy import fbgemm_linear_int8_weight_fp32_activation as _linear
 from rushlight._quantized._schemes import PerTensor, in_range
 from rushlight._quantized._tensor import QuantizedTensor, make, no_kernel

@@ -7,7 +7,7 @@ float16 numbers. PyTorch warns that these functions are deprecated, once each; s
 import warnings
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight._quantized._parameters import chosen
 from rushlight._quantized._schemes import PerTensor
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight._C import Tensor, device, dtype, layout
-from rushlight._compose import factory, public
+from rushlight._core.compose import factory, public
 from rushlight._quantized import _schemes as schemes
 from rushlight._quantized._parameters import chosen
 from rushlight._quantized._schemes import PerChannel, PerTensor

@@ -3,7 +3,7 @@
 import math
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 
 _LEAST_SCALE = 6.1e-5  # smaller ones have no inverse in float16
 

@@ -1,7 +1,7 @@
 """Pooling, resizing and padding of quantized tensors: on the integers, which are exact as float64 numbers."""
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight._quantized import _schemes as schemes
 from rushlight._quantized._schemes import PerTensor
 from rushlight._quantized._tensor import QuantizedTensor, no_kernel

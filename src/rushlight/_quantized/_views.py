@@ -171,7 +171,7 @@ def resize_(q, *size, memory_format=None):
     """Other sizes on the same memory, in place."""
     if type(q._quantizer) is PerChannel:
         raise RuntimeError("Can only resize quantized tensors with per-tensor schemes!")
-    rl._convert.alert_not_deterministic("quantized_resize_cpu_")
+    rl._core.convert.alert_not_deterministic("quantized_resize_cpu_")
     without_overrides(Tensor.resize_, q, *size)
     return q
 

@@ -1,7 +1,7 @@
 """torch._subclasses: tensors that have a shape, a type and a device, and no memory."""
 
 # ruff: noqa: F401
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,

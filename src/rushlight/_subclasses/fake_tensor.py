@@ -12,7 +12,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import _C
 from rushlight._C import Tensor
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from rushlight.utils.weak import WeakIdKeyDictionary
 

@@ -1,7 +1,7 @@
 """torch._subclasses.meta_utils: whether tensors agree in everything but their values."""
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 def assert_metadata_eq(assert_eq, m1, m2, *, skip_symbolic=False, skip_leaf=False):

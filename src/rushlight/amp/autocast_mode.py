@@ -10,7 +10,7 @@ import warnings
 
 import rushlight as rl
 from rushlight import _C
-from rushlight._autocast import cast
+from rushlight._core.autocast import cast
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

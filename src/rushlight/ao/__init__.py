@@ -1,6 +1,6 @@
 """torch.ao: the parts of quantization that a model keeps in its float form."""
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 TYPE_CHECKING = False

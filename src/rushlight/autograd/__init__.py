@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from _thread import get_ident
 
 from .. import _C
-from .._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .._core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 from .function import Function
 
@@ -207,7 +207,7 @@ def grad(
     if is_grads_batched and any(_takes_over(t) for t in (*roots, *wanted, *(grad_outputs or ()))):
         return _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
     if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted, *(grad_outputs or ()))):
-        from .._vmap import gradients
+        from .._transforms.vmap.batched import gradients
 
         return gradients(
             roots,
@@ -296,6 +296,6 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if not name.startswith("__") and importlib.util.find_spec(f"{__name__}.{name}"):
         return importlib.import_module(f"{__name__}.{name}")
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -1,6 +1,6 @@
 """The forms of dual numbers' primitives that copy: torch._fw_primal_copy and torch._make_dual_copy."""
 
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight.autograd import forward_ad
 
 

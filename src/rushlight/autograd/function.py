@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 
 from .. import _C
-from .._grad_mode import no_grad, set_grad_enabled
+from .._core.grad_mode import no_grad, set_grad_enabled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs forward on the arguments, and records the call if one of them asks for a gradient."""
         if _Batched is not None and _any_batched((*args, *kwargs.values())):
-            from .._vmap_function import call_function
+            from .._transforms.vmap.function import call_function
 
             return call_function(cls, args, kwargs)
         if _Nested is not None and any(isinstance(a, _Nested) for a in args):

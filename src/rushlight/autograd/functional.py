@@ -271,7 +271,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         if strict:
             _require_differentiable(outputs)
         if vectorize:
-            from rushlight import _jacobians
+            from rushlight._transforms import jacobians as _jacobians
 
             find = _jacobians.rows if strategy == "reverse-mode" else _jacobians.columns
             jacobians = tuple(map(tuple, find(outputs, inputs, create_graph)))

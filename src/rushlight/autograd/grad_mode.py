@@ -2,7 +2,7 @@
 
 import threading
 
-from rushlight._grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from rushlight._core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 

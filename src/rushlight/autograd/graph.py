@@ -280,7 +280,7 @@ def allow_mutation_on_saved_tensors():
 
 
 def __getattr__(name):
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)
 

@@ -25,7 +25,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> "Any":
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)
 

@@ -19,6 +19,6 @@ def _format_time_share(time_us: float, total_time_us: float) -> str:
 
 
 def __getattr__(name):
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -193,6 +193,6 @@ def __allow_nonbracketed_mutation():
         _frozen = before
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -138,6 +138,6 @@ class set_stance(contextlib.ContextDecorator):
         return False
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections import OrderedDict
 
-from rushlight._missing import stand_in as _stand_in
+from rushlight._core.unsupported import stand_in as _stand_in
 
 _NONE = (
     "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
@@ -235,7 +235,7 @@ def __getattr__(name: str) -> Any:
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):
         return import_module(f"{__name__}.{name}")
-    from rushlight._missing import teach
+    from rushlight._core.unsupported import teach
 
     return teach(__name__)(name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.distributed._group import ProcessGroup, ReduceOp, default_pg_timeout, member_group
 from rushlight.distributed._stores import (
     DistBackendError,

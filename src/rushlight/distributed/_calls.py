@@ -3,7 +3,7 @@
 import warnings
 
 import rushlight as rl
-from rushlight._compose import _overridable
+from rushlight._core.compose import _overridable
 from rushlight.distributed import _world
 from rushlight.distributed._group import ProcessGroup
 

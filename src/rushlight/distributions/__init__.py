@@ -138,6 +138,6 @@ __all__ = [
     "transform_to",
 ]
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

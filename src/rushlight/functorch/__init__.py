@@ -8,7 +8,7 @@ from rushlight._functorch.make_functional import FunctionalModuleWithBuffers as 
 from rushlight._functorch.make_functional import combine_state_for_ensemble as combine_state_for_ensemble
 from rushlight._functorch.make_functional import make_functional as make_functional
 from rushlight._functorch.make_functional import make_functional_with_buffers as make_functional_with_buffers
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight import func as _func
 from rushlight.version import __version__ as __version__
 

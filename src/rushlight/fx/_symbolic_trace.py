@@ -8,8 +8,8 @@ import sys
 from types import FunctionType
 
 import rushlight as rl
-from rushlight._c_names import ScriptObject
-from rushlight._missing import teach as _teach
+from rushlight._compat.c_names import ScriptObject
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx._compatibility import compatibility
 from rushlight.fx._patching import _Patcher, autowrap_check, patch_wrapped
 from rushlight.fx.graph import Graph

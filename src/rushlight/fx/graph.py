@@ -6,7 +6,7 @@ import operator
 import re
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx.immutable_collections import immutable_dict, immutable_list
 from rushlight.fx.node import Node, map_arg, qualified_name
 

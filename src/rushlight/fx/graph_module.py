@@ -4,7 +4,7 @@ import copy
 import linecache
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 _count = 0
 

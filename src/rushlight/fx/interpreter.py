@@ -1,6 +1,6 @@
 """Running a graph node by node, and rewriting it on the way."""
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx.graph import Graph, last_uses
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import map_arg

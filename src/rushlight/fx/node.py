@@ -5,7 +5,7 @@ import operator
 import types
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx.immutable_collections import frozen
 
 Target = object  # a function, or the name of a method, a module or an attribute

@@ -3,7 +3,7 @@
 import operator
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 

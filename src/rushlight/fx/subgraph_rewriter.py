@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.fx._symbolic_trace import symbolic_trace
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node, map_arg

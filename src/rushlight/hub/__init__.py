@@ -11,7 +11,7 @@ import sys
 import tempfile
 from urllib.parse import urlparse as urlparse
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.hub._download import READ_DATA_CHUNK as READ_DATA_CHUNK
 from rushlight.hub._download import download_url_to_file as download_url_to_file
 from rushlight.hub._download import offline as _offline

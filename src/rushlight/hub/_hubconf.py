@@ -27,7 +27,7 @@ def hubconf(folder):
         )
     if "torch" not in sys.modules:
         # The repository's code says `import torch`.
-        from rushlight._alias import install_as_torch
+        from rushlight._compat.alias import install_as_torch
 
         install_as_torch()
     _check_dependencies(_declared(path), folder)

@@ -9,8 +9,8 @@ import typing
 import warnings
 
 import rushlight as rl
-from rushlight._missing import absent as _absent
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import absent as _absent
+from rushlight._core.unsupported import teach as _teach
 from rushlight.jit._module import (
     RecursiveScriptModule as RecursiveScriptModule,
 )

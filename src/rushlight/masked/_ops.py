@@ -9,7 +9,7 @@ import functools
 import math
 
 import rushlight as rl
-from rushlight import _type_info
+from rushlight._core import type_info as _type_info
 from rushlight._ops._arguments import wrap
 
 __all__ = [

@@ -17,6 +17,6 @@ for _function in (
 ):  # fmt: skip
     _function.__module__ = "rushlight.nested"
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -1,6 +1,6 @@
 """torch._nested_...: names under which the package had nested tensors before torch.nested."""
 
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight.nested import _make
 from rushlight.nested._tensor import alias, strided
 

@@ -2,7 +2,7 @@
 
 import rushlight as rl
 from rushlight._C import Tensor
-from rushlight._vmap import _levels
+from rushlight._transforms.vmap.batched import _levels
 from rushlight.nested._make import as_nested_tensor
 from rushlight.nested._tensor import Nested
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -37,7 +37,7 @@ def map_nested(func, leaves, dims, spec, kwargs, out_dims, randomness, flat_out_
             if state is not None:
                 rl.set_rng_state(state)
             args = [leaf if p is None else p[i] for leaf, p in zip(leaves, parts, strict=True)]
-            with rl._vmap.random_as("error" if randomness == "error" else "same"):
+            with rl._transforms.vmap.batched.random_as("error" if randomness == "error" else "same"):
                 flat, out_spec = tree_flatten(func(*tree_unflatten(args, spec), **kwargs))
             columns = columns or [[] for _ in flat]
             for column, value in zip(columns, flat, strict=True):

@@ -55,7 +55,7 @@ def __getattr__(name: str) -> "Any":
     elif name == "DataParallel":
         value = import_module("rushlight.nn.parallel").DataParallel
     else:
-        from rushlight._missing import no_name
+        from rushlight._core.unsupported import no_name
 
         raise no_name(__name__, name)
     globals()[name] = value
@@ -65,7 +65,7 @@ def __getattr__(name: str) -> "Any":
 def _under_torch():
     import sys
 
-    alias = sys.modules.get("rushlight._alias")
+    alias = sys.modules.get("rushlight._compat.alias")
     if alias is not None:
         alias.renew()
 

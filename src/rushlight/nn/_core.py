@@ -6,7 +6,7 @@ torch._C._nn, and without a prefix where they are functions of the package too.
 """
 
 import rushlight as rl
-from rushlight._compose import functions_of
+from rushlight._core.compose import functions_of
 
 _shown = functions_of("nn.functional")
 _hidden = functions_of("_nn")

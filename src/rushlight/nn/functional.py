@@ -1,6 +1,6 @@
 """Stateless twins of the layers. Functions that the core has under PyTorch's own name are the core's own."""
 
-from rushlight._compose import _overridable
+from rushlight._core.compose import _overridable
 from rushlight.nn import _core
 from rushlight.nn._core_functional import *  # noqa: F403
 from rushlight.nn._functional.dropout import (  # noqa: F401
@@ -159,7 +159,7 @@ def __getattr__(name: str) -> "Any":
 
         value = import_module({"_VF": "rushlight._VF", "_Reduction": "rushlight.nn._reduction"}[name])
     else:
-        from rushlight._missing import no_name
+        from rushlight._core.unsupported import no_name
 
         raise no_name(__name__, name)
     globals()[name] = value

@@ -3,7 +3,7 @@
 import enum
 
 import rushlight as rl
-from rushlight._missing import explain, teach as _teach
+from rushlight._core.unsupported import explain, teach as _teach
 
 producer_name = "pytorch"
 producer_version = rl.__version__

@@ -1,6 +1,6 @@
 """Decorators with which packages write rules for PyTorch's exporter, at import: the rules are kept, nobody runs them."""
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 def parse_args(*descriptors):

@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _MODULES or name in _HOMES.values():
         return import_module(f"{__name__}.{name}")
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)
 
@@ -57,7 +57,7 @@ def __dir__() -> list[str]:
 def _under_torch() -> None:
     import sys
 
-    alias = sys.modules.get("rushlight._alias")
+    alias = sys.modules.get("rushlight._compat.alias")
     if alias is not None:
         alias.renew()
 

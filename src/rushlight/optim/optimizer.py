@@ -437,6 +437,6 @@ def __getattr__(name: str) -> Any:
 
     if name in _compat.__all__:
         return getattr(_compat, name)
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

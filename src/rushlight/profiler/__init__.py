@@ -37,6 +37,6 @@ def kineto_available():
     return False
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -145,7 +145,7 @@ class FunctionEventAvg(_Times):
 
 def _module_path(scope):
     """The names of the modules around a call, outermost first: "Net.encoder.0"."""
-    from rushlight._picture.collect import child_name
+    from rushlight._inspect.graph.collect import child_name
 
     names = []
     while scope is not None:

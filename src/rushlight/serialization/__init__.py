@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.serialization._allowed import add_safe_globals as add_safe_globals
 from rushlight.serialization._allowed import clear_safe_globals as clear_safe_globals
 from rushlight.serialization._allowed import get_safe_globals as get_safe_globals

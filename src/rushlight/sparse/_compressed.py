@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight._C import Tensor, device, dtype, layout
-from rushlight._compose import factory
+from rushlight._core.compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._coo import SparseTensor, make
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import rushlight as rl
 from rushlight._C import Tensor, device, dtype
-from rushlight._compose import factory
+from rushlight._core.compose import factory
 from rushlight.sparse import _text
 from rushlight.sparse._invariants import check_sparse_tensor_invariants
 

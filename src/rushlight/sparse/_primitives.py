@@ -1,7 +1,7 @@
 """Primitives of sparse tensors that PyTorch lists among its functions."""
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight.sparse._coo import make
 from rushlight.sparse._functions import HANDLERS, handles
 

@@ -5,7 +5,7 @@ from ._creation import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 _missing = _teach(__name__)
 

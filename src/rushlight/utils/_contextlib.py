@@ -2,7 +2,7 @@
 
 import contextlib
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 class _DecoratorContextManager(contextlib.ContextDecorator):

@@ -1,7 +1,7 @@
 """The device that functions make tensors on, as a mode: `with DeviceContext(device): ...`."""
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.overrides import TorchFunctionMode
 
 
@@ -28,7 +28,7 @@ class DeviceContext(TorchFunctionMode):
 
 def default():
     """[the context that stands for set_default_device], or [] while none was set."""
-    from rushlight import _convert
+    from rushlight._core import convert as _convert
 
     return [DeviceContext(_convert.chosen_device)] if _convert.chosen_device is not None else []
 

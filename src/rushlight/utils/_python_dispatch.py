@@ -4,7 +4,7 @@ import contextlib
 
 import rushlight as rl
 from rushlight import _C, _dispatch
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 _disabled = _C._disabled_torch_dispatch_impl
 

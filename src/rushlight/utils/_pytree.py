@@ -309,6 +309,6 @@ def tree_is_leaf(tree, is_leaf=None):
     return _is_leaf(tree, is_leaf)
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

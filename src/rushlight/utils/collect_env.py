@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 def run(command):

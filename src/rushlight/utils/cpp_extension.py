@@ -1,8 +1,8 @@
 """torch.utils.cpp_extension: C++ and CUDA code written against PyTorch's headers can't be built here; using a name says so."""
 
-from rushlight._missing import absent, explain
-from rushlight._missing import stand_in as _stand_in
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import absent, explain
+from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import teach as _teach
 
 CUDA_HOME = ROCM_HOME = HIP_HOME = CUDNN_HOME = SYCL_HOME = None
 IS_HIP_EXTENSION = False

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from rushlight import _convert
+from rushlight._core import convert as _convert
 
 
 class _Module(types.ModuleType):

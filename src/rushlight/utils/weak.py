@@ -4,7 +4,7 @@ import weakref
 from collections.abc import MutableMapping
 from weakref import ref
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 WeakRef = ref
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]

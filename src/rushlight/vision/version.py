@@ -1,6 +1,6 @@
 """The version of torchvision whose names and behaviour this package has."""
 
-from rushlight._alias import TORCHVISION_VERSION
+from rushlight._compat.alias import TORCHVISION_VERSION
 
 __version__ = TORCHVISION_VERSION
 git_version = "rushlight"

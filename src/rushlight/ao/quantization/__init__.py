@@ -1,8 +1,8 @@
 """Markers that models for quantization carry: in float form they do nothing. Quantizing itself is not here."""
 
 import rushlight as rl
-from rushlight._missing import stand_in as _stand_in
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import teach as _teach
 
 
 class QuantStub(rl.nn.Module):

@@ -53,6 +53,6 @@ def __getattr__(name: str) -> "Any":
 
     if name in ("autocast_mode", "grad_scaler", "common"):
         return sys.modules[__name__]
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

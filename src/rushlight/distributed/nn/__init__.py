@@ -1,7 +1,7 @@
 """Collectives that have gradients, for a group of one."""
 
-from rushlight._missing import stand_in as _stand_in
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import teach as _teach
 from rushlight.distributed.nn.functional import (
     all_gather as all_gather,
 )

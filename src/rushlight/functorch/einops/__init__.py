@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import rushlight as rl
-from rushlight._rearrange import rearrange as _rearrange
+from rushlight._ops._rearrange import rearrange as _rearrange
 
 from ._parsing import parse_pattern, validate_rearrange_expressions
 

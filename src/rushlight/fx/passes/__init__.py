@@ -1,5 +1,5 @@
 """Passes over graphs."""
 
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __getattr__ = _teach(__name__)

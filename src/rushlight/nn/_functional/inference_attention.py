@@ -5,7 +5,7 @@ tensors, and a place whose keys are all masked gives NaN, where the other path g
 import math
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight.nn import functional as F
 
 

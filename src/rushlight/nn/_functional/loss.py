@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 import rushlight as rl
-from rushlight import _autocast
 from rushlight._C import Tensor
+from rushlight._core import autocast as _autocast
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight as rl
-from rushlight import _autocast
 from rushlight._C import Tensor
-from rushlight._compose import public
+from rushlight._core import autocast as _autocast
+from rushlight._core.compose import public
 from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 from rushlight.nn._functional.loss import _reduction_of

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import rushlight as rl
-from rushlight import _autocast
 from rushlight._C import Tensor
-from rushlight._convert import alert_not_deterministic
+from rushlight._core import autocast as _autocast
+from rushlight._core.convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
 from rushlight.nn.modules._doc import documented

@@ -3,7 +3,7 @@
 from typing import Any
 
 import rushlight as rl
-from rushlight._compose import public
+from rushlight._core.compose import public
 from rushlight.nn import functional as F
 
 

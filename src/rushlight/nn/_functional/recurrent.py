@@ -5,8 +5,8 @@ an LSTM projects its state. A layer's direction is one op, `rnn_layer`; only pro
 """
 
 import rushlight as rl
-from rushlight import _autocast
-from rushlight._compose import public
+from rushlight._core import autocast as _autocast
+from rushlight._core.compose import public
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 

@@ -39,6 +39,6 @@ def __getattr__(name: str) -> "Any":
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -24,6 +24,6 @@ def __getattr__(name: str) -> "Any":
     if name in ("DistributedDataParallel", "distributed"):
         module = import_module("rushlight.nn.parallel.distributed")
         return module if name == "distributed" else module.DistributedDataParallel
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

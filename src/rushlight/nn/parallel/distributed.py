@@ -4,7 +4,7 @@ import contextlib
 
 import rushlight as rl
 from rushlight import distributed as dist
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 
 class DistributedDataParallel(rl.nn.Module):

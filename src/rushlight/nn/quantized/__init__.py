@@ -1,8 +1,8 @@
 """The float form of layers for quantization: FloatFunctional. Quantized layers themselves are not here."""
 
 import rushlight as rl
-from rushlight._missing import stand_in as _stand_in
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import teach as _teach
 
 
 class FloatFunctional(rl.nn.Module):

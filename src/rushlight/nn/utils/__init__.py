@@ -46,7 +46,7 @@ def __getattr__(name: str) -> "Any":
     elif name in _FILES:
         value = import_module(f"rushlight.nn.utils.{name}")
     else:
-        from rushlight._missing import no_name
+        from rushlight._core.unsupported import no_name
 
         raise no_name(__name__, name)
     globals()[name] = value

@@ -1,8 +1,8 @@
 """Parameters, buffers and tensors of a module, exchanged by name without asking the module."""
 
 from rushlight._C import Tensor
-from rushlight._missing import stand_in as _stand_in
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import teach as _teach
 
 _MISSING = object()
 

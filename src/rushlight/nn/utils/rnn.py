@@ -255,6 +255,6 @@ def unpack_sequence(packed_sequences: Any) -> list[Tensor]:
     return unpad_sequence(padded, lengths, batch_first=True)
 
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 __getattr__ = _teach(__name__)

@@ -3,8 +3,8 @@
 import warnings
 
 import rushlight as rl
-from rushlight._functional_call import call
-from rushlight._functional_call import replaced as _replaced
+from rushlight._transforms.functional_call import call
+from rushlight._transforms.functional_call import replaced as _replaced
 
 __all__ = ["functional_call"]
 

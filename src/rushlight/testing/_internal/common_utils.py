@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import rushlight as rl
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 from rushlight.autograd import gradcheck as gradcheck
 from rushlight.autograd import gradgradcheck as gradgradcheck
 from rushlight.testing import make_tensor as make_tensor

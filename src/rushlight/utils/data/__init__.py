@@ -54,7 +54,7 @@ __all__ = [
     "random_split",
 ]
 
-from rushlight._missing import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import teach as _teach  # noqa: E402
 
 _PIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
 

@@ -347,6 +347,6 @@ def __getattr__(name: str) -> Any:
         from ._worker_iter import WorkerIter
 
         return WorkerIter
-    from rushlight._missing import no_name
+    from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -17,7 +17,7 @@ from .usps import *
 from .videos import *
 from .vision import VisionDataset
 from .voc import *
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 _taught = _teach(__name__)
 

@@ -31,6 +31,6 @@ from .roi import (
     roi_pool,
 )
 from .stochastic_depth import StochasticDepth, stochastic_depth
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __getattr__ = _teach(__name__)

@@ -7,6 +7,6 @@ from .mask_rcnn import *
 from .retinanet import *
 from .ssd import *
 from .ssdlite import *
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __getattr__ = _teach(__name__)

@@ -4,6 +4,6 @@ from .mvit import *
 from .resnet import *
 from .s3d import *
 from .swin_transformer import *
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __getattr__ = _teach(__name__)

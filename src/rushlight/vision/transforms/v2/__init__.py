@@ -64,6 +64,6 @@ from ._misc import (
     UniformTemporalSubsample,
 )
 from ._utils import check_type, get_bounding_boxes, get_keypoints, has_all, has_any, query_chw, query_size
-from rushlight._missing import teach as _teach
+from rushlight._core.unsupported import teach as _teach
 
 __getattr__ = _teach(__name__)

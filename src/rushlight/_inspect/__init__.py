@@ -1,0 +1,1 @@
+"""What PyTorch has not: the graph as an image, tables of a model."""

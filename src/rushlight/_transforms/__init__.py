@@ -1,0 +1,1 @@
+"""Transforms of functions: vmap, Jacobians, calls of modules with other parameters."""
