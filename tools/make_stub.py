@@ -61,17 +61,18 @@ def core_stub(core, modules):
 
 def package_stub(package, core, modules):
     """__init__.pyi: every name of the package, also those that are loaded when first asked for."""
-    from rushlight._core import lazy_names as _lazy
+    from rushlight._core import lazy_names
 
     def lazy(name):
-        home = _lazy.find(name)
+        home = lazy_names.find(name)
         return f"rushlight.{home}" if home and home != "_C" else None
 
     skipped = {
         "TYPE_CHECKING",
+        "_math",
         "_os",
         "_sys",
-        "_StandIns",
+        "_PlaceholderFinder",
         "_c_name",
         "_blas_threads",
         "__getattr__",

@@ -1,5 +1,6 @@
 """rushlight: PyTorch's programming model, small and quick on a CPU."""
 
+import math as _math
 import os as _os
 import sys as _sys
 
@@ -26,7 +27,14 @@ globals().update({name: op for name, op in _C.ops.items() if "." not in name})
 
 del globals()["ops"]  # the table; rushlight.ops is the module of PyTorch's names
 
-from ._core.dtype_names import *  # noqa: E402, F403
+# Names that are other names.
+float, double, half = _C.float32, _C.float64, _C.float16
+long, int, short = _C.int64, _C.int32, _C.int16
+cfloat, cdouble, chalf = _C.complex64, _C.complex128, _C.complex32
+pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
+newaxis = None
+legacy_contiguous_format = _C.contiguous_format
+
 from ._core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from . import _tensor  # noqa: E402  (gives Tensor its Python methods)
 from . import storage  # noqa: E402  (gives storages their Python methods)
@@ -58,7 +66,7 @@ if TYPE_CHECKING:  # loaded when first asked for, by __getattr__
     )  # noqa: E402
 
 
-class _StandIns:
+class _PlaceholderFinder:
     """Finds the modules that rushlight has in name only, after all other finders."""
 
     @staticmethod
@@ -70,7 +78,7 @@ class _StandIns:
         return spec(name)
 
 
-_sys.meta_path.append(_StandIns)
+_sys.meta_path.append(_PlaceholderFinder)
 
 
 def _c_name(name):

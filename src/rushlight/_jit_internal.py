@@ -2,7 +2,7 @@
 
 from typing import Final as Final
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.jit import export as export
 from rushlight.jit import ignore as ignore
 from rushlight.jit import unused as unused
@@ -40,4 +40,4 @@ def is_scripting():
 
 
 _overload = _overload_method = lambda func: func
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,7 +1,7 @@
 """torch._linalg_utils: products that take None for the identity, which tools around eigenvalues are written with."""
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def is_sparse(A):
@@ -44,4 +44,4 @@ def symeig(A, largest=False):
     return (E.flip(-1), Z.flip(-1)) if largest else (E, Z)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -10,6 +10,7 @@ from rushlight._C import memory_format
 
 from . import _C
 from ._C import Tensor
+from ._core.methods import attach, method, modes, plain_method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,37 +24,6 @@ else:
 _ops = _C.ops
 # Methods that give the same values in another element type.
 CASTS = ("float", "double", "half", "bfloat16", "long", "int", "short", "char", "byte", "bool")
-_modes: list = []  # one entry for each TorchFunctionMode that is on in any thread
-
-
-def method(function):
-    """Makes a function a method of Tensor. Subclasses and modes with __torch_function__ are asked first."""
-
-    @functools.wraps(function)
-    def asking(self, *args, **kwargs):
-        if type(self) is not Tensor and not isinstance(self, Tensor):
-            raise TypeError(
-                f"descriptor '{function.__name__}' for 'torch._C.TensorBase' objects doesn't apply to a "
-                f"'{type(self).__name__}' object"
-            )
-        if (type(self) is not Tensor or _modes) and self._asks():
-            return self._ask(asking, (self, *args), kwargs)
-        return function(self, *args, **kwargs)
-
-    setattr(Tensor, function.__name__, asking)
-    return function
-
-
-def _plain_method(function):
-    """A method that nobody is asked for: what it calls is."""
-    setattr(Tensor, function.__name__, function)
-    return function
-
-
-def attach(**attributes):
-    """Gives Tensor attributes that are no functions, or methods under another name."""
-    for name, value in attributes.items():
-        setattr(Tensor, name, value)
 
 
 @method
@@ -212,7 +182,7 @@ class _Attribute(property):
 
     def __init__(self, function, deleted=None, home="TensorBase"):
         def asking(tensor):
-            if (type(tensor) is not Tensor or _modes) and tensor._asks():
+            if (type(tensor) is not Tensor or modes) and tensor._asks():
                 return tensor._ask(self.__get__, (tensor,), {})
             return function(tensor)
 
@@ -247,7 +217,7 @@ def __cuda_array_interface__(self):
     )
 
 
-@_plain_method
+@plain_method
 def __dir__(self):
     """What it has, without attributes of tensors on a GPU and helpers of reflected operators. Python suggests names
     ("Did you mean") from lists of fewer than 750 only."""
@@ -292,7 +262,7 @@ def __array_wrap__(self, array, context=None, return_scalar=False):
     return _ops["from_numpy"](array)
 
 
-@_plain_method
+@plain_method
 def __iter__(self):
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
@@ -365,12 +335,12 @@ def _parameter_class():
     return Parameter
 
 
-@_plain_method
+@plain_method
 def _fix_weakref(self) -> None:
     """A weak reference to a tensor that came back is right without this: a tensor and its object are one."""
 
 
-@_plain_method
+@plain_method
 def _use_count(self) -> int:
     """Holders of the tensor inside the library: the object itself."""
     return 1
@@ -409,7 +379,7 @@ def _no_grad():
     return no_grad()
 
 
-@_plain_method
+@plain_method
 def _has_memory(self) -> bool:
     return self.numel() == 0 or self.untyped_storage().data_ptr() != 0
 

@@ -19,6 +19,6 @@ def get_writable_path(path):
     return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=os.path.basename(path))
 
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

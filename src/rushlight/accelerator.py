@@ -1,6 +1,6 @@
 """torch.accelerator: there is none, and what asks is told so."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 __all__ = [
     "current_accelerator",
@@ -68,4 +68,4 @@ def memory_stats(device=None):
     return {}
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -5,6 +5,6 @@ from ._core.compose import functions_of
 globals().update(functions_of("fft"))
 __all__ = list(functions_of("fft"))
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

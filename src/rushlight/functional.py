@@ -1,7 +1,7 @@
 """torch.functional: functions of the package under their older address."""
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _NAMES = [
     "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
@@ -10,8 +10,8 @@ _NAMES = [
 ]  # fmt: skip
 globals().update({name: getattr(rl, name) for name in _NAMES if hasattr(rl, name)})
 Tensor = rl.Tensor
-_taught = _teach(__name__)
+_unsupported = _unsupported_attribute(__name__)
 
 
 def __getattr__(name):
-    return rl.nn.functional if name == "F" else _taught(name)
+    return rl.nn.functional if name == "F" else _unsupported(name)

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -167,4 +167,4 @@ def wait_all(futures):
     return [future.wait() for future in collect_all(futures).wait()]
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -7,7 +7,7 @@ import types
 
 import rushlight as rl
 from rushlight import ops as _ops
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight._dispatch import custom_op_rules as _rules
 from rushlight._dispatch.custom_op_rules import flat as _flat
 from rushlight.ops import Overload as _Overload
@@ -512,4 +512,4 @@ def _scoped_library(*args, **kwargs):
         made._destroy()
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,7 +1,7 @@
 """torch.mps: there is no Apple GPU here."""
 
 from rushlight._compat.missing_devices import fill as _fill
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _fill(globals(), "Apple GPU")
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -7,7 +7,7 @@ import types as pytypes
 
 import rushlight as rl
 from rushlight import _C
-from rushlight._core.compose import _modes
+from rushlight._core.methods import modes as _modes
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -261,6 +261,6 @@ is_tensor_method_or_property = _listed(
 )
 resolve_name = _listed("resolve_name", "The name of an overridable function as an expression, or None.")
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -3,7 +3,7 @@
 import rushlight as rl
 from rushlight._C import StorageBase as StorageBase
 from rushlight._C import UntypedStorage as UntypedStorage
-from rushlight._tensor import method
+from rushlight._core.methods import method
 
 __all__ = ["TypedStorage", "UntypedStorage"]  # noqa: F822
 
@@ -262,9 +262,9 @@ _TYPED = {
     "_get_dtype_from_pickle_storage_type", "_warn_typed_storage_removal", "TypedStorage",
 }  # fmt: skip
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-_missing = _teach(__name__)
+_unsupported = _unsupported_attribute(__name__)
 
 
 def __getattr__(name):
@@ -275,4 +275,4 @@ def __getattr__(name):
             return getattr(typed, typed._dtype_to_storage_type_map()[rl.get_default_dtype()])
         if hasattr(typed, name):
             return getattr(typed, name)
-    return _missing(name)
+    return _unsupported(name)

@@ -42,7 +42,7 @@ def test_public_address_and_pickle(name):
     [
         ("_core.convert", "is_complex"),
         ("nn._functional.recurrent", "gru"),
-        ("_compat.rare", "sym_int"),
+        ("_compat.symbolic", "sym_int"),
         ("functional", "istft"),
     ],
 )

@@ -6,7 +6,7 @@ import warnings
 
 import rushlight as rl
 from rushlight import _C
-from rushlight._core import unsupported as _missing
+from rushlight._core import unsupported
 from rushlight._core.compose import factory
 from rushlight.overrides import TorchFunctionMode as _Mode
 
@@ -24,7 +24,7 @@ _TensorMeta = type(_C.Tensor)
 _TensorBase = TensorBase = _C.Tensor
 ScriptFunction, ScriptModule = rl.jit.ScriptFunction, rl.jit.ScriptModule
 Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorType, JITException, FileCheck = (
-    _missing.absent(f"_C.{n}")
+    unsupported.placeholder(f"_C.{n}")
     for n in ("Graph", "Value", "Node", "Block", "ScriptMethod", "ScriptObject", "FunctionSchema", "TensorType",
               "JITException", "FileCheck")
 )  # fmt: skip
@@ -319,7 +319,7 @@ class _Functions:
                 return getattr(private, name)
             if name in ("one_hot", "scaled_dot_product_attention"):
                 return getattr(rl.nn.functional, name)
-        raise AttributeError(_missing.explain(f"_C._{self._spaces[0].strip('_')}.{name}"))
+        raise AttributeError(unsupported.explain(f"_C._{self._spaces[0].strip('_')}.{name}"))
 
 
 _nn = _Functions("_nn", "nn.functional", "")
@@ -343,7 +343,7 @@ def _parse_to(*args, **kwargs):
 class _profiler:
     """torch._C._profiler: stacks of calls."""
 
-    RecordScope = _missing.absent("_C._profiler.RecordScope")
+    RecordScope = unsupported.placeholder("_C._profiler.RecordScope")
 
     @staticmethod
     def gather_traceback(python=True, script=False, cpp=False):
@@ -374,7 +374,7 @@ class _WeakTensorRef:
 class _autograd:
     """torch._C._autograd."""
 
-    DeviceType = _missing.absent("_C._autograd.DeviceType")
+    DeviceType = unsupported.placeholder("_C._autograd.DeviceType")
     SavedTensor = _C.SavedTensor
     _enable_record_function = staticmethod(_no)
     _get_current_graph_task_keep_graph = _C.ops["_keeps_graph"]
@@ -493,4 +493,4 @@ def __getattr__(name: str) -> "Any":
         return _functions
     if name in ("PyTorchFileReader", "PyTorchFileWriter"):
         return getattr(rl, name)
-    raise _missing.no_name("rushlight._C", name, depth=3)
+    raise unsupported.no_name("rushlight._C", name, depth=3)

@@ -5,7 +5,7 @@ import inspect
 import types
 
 import rushlight as rl
-from rushlight._core import lazy_names as _lazy
+from rushlight._core import lazy_names
 
 # Functions that take no tensor, or must see the real one.
 _IGNORED = [
@@ -218,7 +218,7 @@ def _members(path):
     lazy = (
         []
         if path
-        else [n for n, home in _lazy.HOMES.items() if home not in ("jit", "cuda", "amp", "compiler")]
+        else [n for n, home in lazy_names.HOMES.items() if home not in ("jit", "cuda", "amp", "compiler")]
     )
     private = () if path else _PRIVATE_FUNCTIONS
     for name in sorted({*(names or dir(space)), *lazy, *private}):

@@ -1,7 +1,7 @@
 """Modules of PyTorch that rushlight has in name only: programs import them and may never use them.
 
 Each line: a module, and its names. `Name(A B)` is an enumeration with those members, `name=` a function or class found
-elsewhere, `Name!` an exception that nothing raises and programs catch, anything else a class whose use raises NotImplementedError with an explanation (see unsupported.absent).
+elsewhere, `Name!` an exception that nothing raises and programs catch, anything else a class whose use raises NotImplementedError with an explanation (see unsupported.placeholder).
 """
 
 import enum
@@ -10,7 +10,7 @@ import importlib.machinery
 import re
 import sys
 
-from rushlight._core.unsupported import absent, teach
+from rushlight._core.unsupported import placeholder, unsupported_attribute
 
 _TABLE = """
 _C._distributed_c10d: Reducer Logger ProcessGroup=distributed.ProcessGroup Store=distributed.Store Work=distributed.Work ReduceOp=distributed.ReduceOp
@@ -28,7 +28,7 @@ _export: capture_pre_autograd_graph
 _functorch.aot_autograd: aot_function aot_module aot_module_simplified make_boxed_func
 _guards: TracingContext active_fake_mode=_core.unsupported.nothing detect_fake_mode=_core.unsupported.nothing
 _higher_order_ops:
-_higher_order_ops.cond: cond=_compat.rare.cond cond_op=_compat.rare.cond
+_higher_order_ops.cond: cond=_compat.control_flow.cond cond_op=_compat.control_flow.cond
 _inductor.codecache: FxGraphCache PyCodeCache extract_tensor_metadata_for_cache_key
 _inductor.cpu_vec_isa: pick_vec_isa
 _inductor.exc: InductorError!
@@ -37,7 +37,7 @@ _inductor.runtime:
 _inductor.runtime.cache_dir_utils: cache_dir
 _inductor.utils: fresh_inductor_cache
 _logging: set_logs=_core.unsupported.nothing
-_prims_common: corresponding_complex_dtype=_compat.rare.corresponding_complex_dtype corresponding_real_dtype=_compat.rare.corresponding_real_dtype
+_prims_common: corresponding_complex_dtype=_compat.tensor_queries.corresponding_complex_dtype corresponding_real_dtype=_compat.tensor_queries.corresponding_real_dtype
 _subclasses.functional_tensor: FunctionalTensor mb_unwrap_functional_tensor
 _vmap_internals: vmap=_transforms.vmap.call.vmap _vmap=_transforms.vmap.call.vmap
 _weights_only_unpickler:
@@ -181,7 +181,7 @@ MODULES = dict(line.split(":", 1) for line in _TABLE.strip().splitlines())
 
 
 def _names(path):
-    """{name: value} of a stand-in module."""
+    """{name: value} of a placeholder module."""
     space = {}
     for name, thrown, members, other in re.findall(r"(\w*)(!)?(?:\(([^)]*)\))?(?:=([\w.]+))?", MODULES[path]):
         if other and not name:
@@ -194,7 +194,7 @@ def _names(path):
         elif thrown:
             space[name] = type(name, (RuntimeError,), {"__module__": "rushlight." + path})
         elif name:
-            space[name] = absent(f"{path}.{name}")
+            space[name] = placeholder(f"{path}.{name}")
     return space
 
 
@@ -207,16 +207,16 @@ class _Loader:
     def exec_module(module):
         path = module.__name__.partition(".")[2]
         module.__dict__.update(_names(path))
-        module.__getattr__ = teach(module.__name__)
+        module.__getattr__ = unsupported_attribute(module.__name__)
         module.__doc__ = f"torch.{path}: its names, not its functions."
 
 
 def spec(name):
-    """The spec of a stand-in module of rushlight, or None."""
+    """The spec of a placeholder module of rushlight, or None."""
     if name.partition(".")[2] not in MODULES:
         return None
     return importlib.machinery.ModuleSpec(name, _Loader, is_package=True)
 
 
-def is_stand_in(name):
+def is_placeholder(name):
     return getattr(sys.modules.get(name), "__loader__", None) is _Loader

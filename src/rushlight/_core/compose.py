@@ -15,9 +15,9 @@ import types
 
 from .. import _C
 from .._C import Tensor
-from .._tensor import _modes
 from .documentation import alias_of, dedent
 from .documentation import in_place as in_place_text
+from .methods import modes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
@@ -47,7 +47,7 @@ class _Joined(types.ModuleType):
         return found
 
 
-class _Rare(types.ModuleType):
+class _CModule(types.ModuleType):
     """rushlight._C._profiler and _C._nn, which few programs ask for as modules."""
 
     def __getattr__(self, name):
@@ -57,7 +57,7 @@ class _Rare(types.ModuleType):
 
 
 for _space in ("_profiler", "_nn"):
-    sys.modules[f"rushlight._C.{_space}"] = _Rare(f"rushlight._C.{_space}")
+    sys.modules[f"rushlight._C.{_space}"] = _CModule(f"rushlight._C.{_space}")
 for _space in _JOINED:
     sys.modules[f"rushlight._C._{_space}"] = _Joined(f"rushlight._C._{_space}")
 
@@ -185,7 +185,7 @@ def _overridable(function: _F, spread: bool = False, out: bool | str = False) ->
             kwargs = {_spelled(k, names): v for k, v in kwargs.items()}
         if spread and len(args) == 2 and type(args[1]) in (list, tuple) and not isinstance(args[0], Tensor):
             args = (args[0], *args[1])
-        if _modes and _function_mode() is not None:
+        if modes and _function_mode() is not None:
             return _ask(wrapper, args, kwargs)
         for a in args:
             if plain.get(type(a), True) and _overrides(a):
@@ -215,7 +215,7 @@ def factory(function: _F) -> _F:
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if _modes and _function_mode() is not None:
+        if modes and _function_mode() is not None:
             return _ask(wrapper, args, kwargs)
         return function(*args, **kwargs)
 
@@ -243,7 +243,7 @@ def _in_place(function):
                 f"descriptor '{wrapper.__name__}' for 'torch.Tensor' objects needs a Tensor as its first argument, got "
                 f"{type(self).__name__}"
             )
-        if (type(self) is not Tensor or _modes) and self._asks():
+        if (type(self) is not Tensor or modes) and self._asks():
             return _ask(wrapper, (self, *args), kwargs)
         # What the calls inside keep of x is its old value.
         x = self.clone() if _C.ops["is_grad_enabled"]() and self.requires_grad else self

@@ -6,8 +6,8 @@ from rushlight._C import dtype, layout, memory_format
 
 from .. import _C
 from .._C import Tensor, device
-from .._tensor import attach, method
 from .compose import public
+from .methods import attach, method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`finfo` and `iinfo`: the numeric limits of a dtype."""
 
-import rushlight as rl
+from .. import _C
 
 # mantissa bits without the hidden one, largest binary exponent, decimal digits that survive
 _FLOATS = {
@@ -32,8 +32,8 @@ _INTS = {
 
 def _name(function, dtype):
     if dtype in (float, int, bool, complex):  # Python's types stand for dtypes, as in every dtype=
-        dtype = {float: rl.float64, int: rl.int64, bool: rl.bool, complex: rl.complex128}[dtype]
-    if not isinstance(dtype, rl.dtype):
+        dtype = {float: _C.float64, int: _C.int64, bool: _C.bool, complex: _C.complex128}[dtype]
+    if not isinstance(dtype, _C.dtype):
         raise TypeError(
             f"{function}(): argument 'type' (position 1) must be torch.dtype, not {type(dtype).__name__}"
         )
@@ -50,11 +50,11 @@ class _Info:
 
     def __new__(cls, *args, **kwargs):
         dtype = args[0] if len(args) == 1 and not kwargs else None
-        if isinstance(dtype, rl.dtype) and (made := _made.get((cls, dtype))) is not None:
+        if isinstance(dtype, _C.dtype) and (made := _made.get((cls, dtype))) is not None:
             return made
         self = super().__new__(cls)
         self._limits(*args, **kwargs)
-        if isinstance(dtype, rl.dtype):
+        if isinstance(dtype, _C.dtype):
             _made[cls, dtype] = self
         return self
 
@@ -88,7 +88,7 @@ class finfo(_Info):
     __slots__ = ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype")
 
     def _limits(self, type=None):
-        name = _name("finfo", rl.get_default_dtype() if type is None else type)
+        name = _name("finfo", _C.ops["get_default_dtype"]() if type is None else type)
         name = _PARTS.get(name, name)
         if name in _NARROW:
             eps, largest, least, tiny = _NARROW[name]

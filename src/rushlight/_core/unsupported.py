@@ -1,6 +1,6 @@
-"""Names of PyTorch that rushlight lacks: what is said when one is asked for, and stand-ins that say it on use.
+"""Names of PyTorch that rushlight lacks: what is said when one is asked for, and placeholders that say it on use.
 
-A stand-in (`absent`) lets `from torch.x import Y` succeed where programs import a name that they may never use; the
+A placeholder lets `from torch.x import Y` succeed where programs import a name that they may never use; the
 error comes when it is called, subclassed aside, and says the same as the one for a missing name.
 """
 
@@ -99,8 +99,8 @@ def no_name(module: str, name: str, depth: int = 2) -> AttributeError | ImportEr
     return AttributeError(f"module '{module}' has no attribute '{name}'. {message}", name=name)
 
 
-def teach(module: str, helpers: "str | None" = None) -> "Callable[[str], Any]":
-    """A `__getattr__` for a module: `__getattr__ = teach(__name__)`. `helpers` names a module with further names,
+def unsupported_attribute(module: str, helpers: "str | None" = None) -> "Callable[[str], Any]":
+    """A `__getattr__` for a module: `__getattr__ = unsupported_attribute(__name__)`. `helpers` names a module with further names,
     imported when a program asks for one that is not there.
     """
 
@@ -133,7 +133,7 @@ def no_module(name):
     return ModuleNotFoundError(explain(_path(name), kind="module"), name=name)
 
 
-def absent(path):
+def placeholder(path):
     """A class that stands for a missing one: it can be imported, named in annotations, asked with isinstance (nothing is
     one) and derived from; making an instance or calling it raises NotImplementedError with the explanation."""
     name = path.rpartition(".")[2]
@@ -147,19 +147,19 @@ def absent(path):
     return type(name, (), space)
 
 
-def stand_in(space, names):
-    """Puts stand-ins for missing names into a module's namespace."""
+def add_placeholders(space, names):
+    """Puts placeholders for missing names into a module's namespace."""
     home = _path(space["__name__"])
-    space.update({name: absent(f"{home}.{name}") for name in names.split()})
+    space.update({name: placeholder(f"{home}.{name}") for name in names.split()})
 
 
 def unchanged(function):
-    """A decorator that changes nothing, for stand-ins of decorators."""
+    """A decorator that changes nothing, for placeholders of decorators."""
     return function
 
 
 def block(*args, **kwargs):
-    """A block that changes nothing, for stand-ins of context managers."""
+    """A block that changes nothing, for placeholders of context managers."""
     import contextlib
 
     return contextlib.nullcontext()

@@ -130,7 +130,7 @@ def _assert_scalar(value, message):
         raise RuntimeError(message)
 
 
-from .._compat.rare import _assert_tensor_metadata  # noqa: E402, F401
+from .._compat.checks import _assert_tensor_metadata  # noqa: E402, F401
 
 
 def sym_size(input, dim=None):

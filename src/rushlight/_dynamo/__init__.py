@@ -58,7 +58,7 @@ def mark_static_address(t, guard=True):
     return None
 
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
 
 TYPE_CHECKING = False
@@ -75,4 +75,4 @@ def __getattr__(name: str) -> "Any":
         import importlib
 
         return importlib.import_module("rushlight._dynamo.eval_frame")
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)

@@ -1,7 +1,7 @@
 """What torch.compile returns for a module."""
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight._dynamo import is_dynamo_supported as is_dynamo_supported
 
 
@@ -52,4 +52,4 @@ class OptimizedModule(rl.nn.Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

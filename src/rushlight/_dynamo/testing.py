@@ -6,11 +6,11 @@ import unittest
 from contextlib import ExitStack
 
 import rushlight as rl
-from rushlight._core.unsupported import absent
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import placeholder
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-CompileCounter = absent("_dynamo.testing.CompileCounter")
-CompileCounterWithBackend = absent("_dynamo.testing.CompileCounterWithBackend")
+CompileCounter = placeholder("_dynamo.testing.CompileCounter")
+CompileCounterWithBackend = placeholder("_dynamo.testing.CompileCounterWithBackend")
 
 
 def make_test_cls_with_patches(cls, cls_prefix, fn_suffix, *patches, xfail_prop=None, decorator=lambda f: f):
@@ -49,4 +49,4 @@ def rand_strided(size, stride, dtype=rl.float32, device="cpu", extra_size=0):
     return rl.as_strided(buffer, size, stride)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -6,6 +6,6 @@ def is_compile_supported(device_type):
     return False
 
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

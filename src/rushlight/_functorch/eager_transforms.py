@@ -3,7 +3,7 @@
 from typing import Any
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.func import grad as grad
 from rushlight.func import grad_and_value as grad_and_value
 from rushlight.func import hessian as hessian
@@ -48,4 +48,4 @@ def enable_inplace_requires_grad(enabled: bool) -> Any:
     return contextlib.nullcontext(rl.is_grad_enabled())
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

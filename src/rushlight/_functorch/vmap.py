@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor as Tensor
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight._functorch._c import _add_batch_dim as _add_batch_dim
 from rushlight._functorch._c import _remove_batch_dim, _unwrap_batched
 from rushlight._functorch._c import _vmap_decrement_nesting as _vmap_decrement_nesting
@@ -90,4 +90,4 @@ def _unwrap_all(batched_outputs: Any, out_dims: Any, level: int, batch_size: int
     )
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

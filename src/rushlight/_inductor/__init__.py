@@ -1,7 +1,7 @@
 """The compiler behind torch.compile, of which only the settings are here."""
 
 from rushlight._inductor import config as config
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _MODES = {
     "default": {},
@@ -26,4 +26,4 @@ def cudagraph_mark_step_begin():
     """Marks a step of training for CUDA graphs, of which there are none."""
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -10,9 +10,9 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
-    from rushlight._core import unsupported as _missing
+    from rushlight._core import unsupported
     from rushlight import ops
 
     if name in _CLASSES:
         return getattr(ops, _CLASSES[name])
-    raise _missing.no_name(__name__, name)
+    raise unsupported.no_name(__name__, name)

@@ -8,7 +8,7 @@ from rushlight._C import device, dtype, layout
 
 from .. import _C
 from .._core.compose import op
-from ._takes import takes
+from ._arguments import takes
 
 _ops = _C.ops
 _warn_once = _ops["_warn_once"]

@@ -9,7 +9,7 @@ from rushlight._C import dtype
 
 from .. import _C
 from .._core.compose import op
-from ._takes import takes
+from ._arguments import takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

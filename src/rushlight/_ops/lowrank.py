@@ -6,7 +6,7 @@ from rushlight._C import Tensor
 
 from .. import _C
 from .._core.compose import op
-from ._takes import takes
+from ._arguments import takes
 
 _ops = _C.ops
 

@@ -7,7 +7,7 @@ from rushlight._C import dtype
 from .. import _C
 from .._core import autocast as _autocast
 from .._core.compose import op
-from ._takes import takes
+from ._arguments import takes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Names of operators and methods that differ from the ops behind them."""
 
 from .._C import Tensor
-from .._tensor import method
+from .._core.methods import method
 
 
 @method

@@ -1,7 +1,7 @@
 """torch._subclasses: tensors that have a shape, a type and a device, and no memory."""
 
 # ruff: noqa: F401
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
@@ -10,4 +10,4 @@ from rushlight._subclasses.fake_tensor import (
 )
 
 __all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -12,7 +12,7 @@ from typing import Any
 import rushlight as rl
 from rushlight import _C
 from rushlight._C import Tensor
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from rushlight.utils.weak import WeakIdKeyDictionary
 
@@ -406,4 +406,4 @@ def extract_tensor_metadata(t):
     )
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

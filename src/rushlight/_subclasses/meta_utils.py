@@ -1,7 +1,7 @@
 """torch._subclasses.meta_utils: whether tensors agree in everything but their values."""
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def assert_metadata_eq(assert_eq, m1, m2, *, skip_symbolic=False, skip_leaf=False):
@@ -34,4 +34,4 @@ def assert_metadata_eq(assert_eq, m1, m2, *, skip_symbolic=False, skip_leaf=Fals
             assert_eq(getattr(m1, name)(), getattr(m2, name)())
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

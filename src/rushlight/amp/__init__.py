@@ -10,6 +10,6 @@ from rushlight.amp.grad_scaler import GradScaler as GradScaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,6 +1,6 @@
 """torch.ao: the parts of quantization that a model keeps in its float form."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 TYPE_CHECKING = False
@@ -13,4 +13,4 @@ def __getattr__(name: str) -> "Any":
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def is_available():
@@ -91,4 +91,4 @@ def __getattr__(name: str) -> "Any":
         import importlib
 
         return importlib.import_module("rushlight.cpu.amp")
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)

@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections import OrderedDict
 
-from rushlight._core.unsupported import stand_in as _stand_in
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
 
 _NONE = (
     "Torch not compiled with CUDA enabled\n  There is no GPU here. Ask first: device = "
@@ -101,7 +101,7 @@ for _name in [
     globals()[_name] = _none(_name)
 
 
-_stand_in(
+_add_placeholders(
     globals(),
     "CUDAGraph CUDAPluggableAllocator MemPool graph graph_pool_handle make_graphed_callables change_current_allocator "
     "caching_allocator_alloc caching_allocator_delete get_stream_from_external",
@@ -235,9 +235,9 @@ def __getattr__(name: str) -> Any:
 
     if name in ("amp", "nvtx", "random", "memory", "comm"):
         return import_module(f"{__name__}.{name}")
-    from rushlight._core.unsupported import teach
+    from rushlight._core.unsupported import unsupported_attribute
 
-    return teach(__name__)(name)
+    return unsupported_attribute(__name__)(name)
 
 
 _initialization_lock = threading.Lock()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.distributed._group import ProcessGroup, ReduceOp, default_pg_timeout, member_group
 from rushlight.distributed._stores import (
     DistBackendError,
@@ -300,4 +300,4 @@ def __getattr__(name: str) -> Any:
         from rushlight.distributed import device_mesh
 
         return getattr(device_mesh, name)
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)

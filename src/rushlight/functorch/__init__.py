@@ -8,7 +8,7 @@ from rushlight._functorch.make_functional import FunctionalModuleWithBuffers as 
 from rushlight._functorch.make_functional import combine_state_for_ensemble as combine_state_for_ensemble
 from rushlight._functorch.make_functional import make_functional as make_functional
 from rushlight._functorch.make_functional import make_functional_with_buffers as make_functional_with_buffers
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight import func as _func
 from rushlight.version import __version__ as __version__
 
@@ -34,4 +34,4 @@ grad, grad_and_value = _deprecated("grad"), _deprecated("grad_and_value")
 vjp, jvp = _deprecated("vjp"), _deprecated("jvp")
 jacrev, jacfwd, hessian = _deprecated("jacrev"), _deprecated("jacfwd"), _deprecated("hessian")
 functionalize = _deprecated("functionalize")
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,6 +1,6 @@
 """torch.fx: programs as graphs. A module is traced into nodes, which can be read, changed and compiled back to Python."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx._symbolic_trace import Tracer, is_fx_tracing, symbolic_trace, wrap
 from rushlight.fx.graph import CodeGen, Graph
 from rushlight.fx.graph_module import GraphModule
@@ -27,4 +27,4 @@ __all__ = [
     "wrap",
 ]
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -9,7 +9,7 @@ from types import FunctionType
 
 import rushlight as rl
 from rushlight._compat.c_names import ScriptObject
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx._compatibility import compatibility
 from rushlight.fx._patching import _Patcher, autowrap_check, patch_wrapped
 from rushlight.fx.graph import Graph
@@ -239,4 +239,4 @@ __all__ = [
     "symbolic_trace",
     "wrap",
 ]
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

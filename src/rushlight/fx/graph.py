@@ -6,7 +6,7 @@ import operator
 import re
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx.immutable_collections import immutable_dict, immutable_list
 from rushlight.fx.node import Node, map_arg, qualified_name
 
@@ -382,4 +382,4 @@ def _write(graph, root):
     return PythonCode(f"def forward({', '.join([root, *parameters])}):\n    {body}\n", given)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

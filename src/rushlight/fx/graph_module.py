@@ -4,7 +4,7 @@ import copy
 import linecache
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _count = 0
 
@@ -195,4 +195,4 @@ def _unpack(state, nodes, name):
 
 
 del GraphModule.__copy__
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

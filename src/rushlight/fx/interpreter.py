@@ -1,6 +1,6 @@
 """Running a graph node by node, and rewriting it on the way."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx.graph import Graph, last_uses
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import map_arg
@@ -136,4 +136,4 @@ def map_aggregate_proxies(value):
     return map_aggregate(value, lambda v: v.node if isinstance(v, Proxy) else v)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -5,7 +5,7 @@ import operator
 import types
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx.immutable_collections import frozen
 
 Target = object  # a function, or the name of a method, a module or an attribute
@@ -186,4 +186,4 @@ def _with_percent(args):
     return map_arg(args, lambda n: _Shown("%" + n.name))
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -3,7 +3,7 @@
 import operator
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node
 
@@ -198,4 +198,4 @@ class GraphAppendingTracer(TracerBase):
         return a if isinstance(a, (rl.Tensor, rl.nn.Module)) else super().create_arg(a)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx._symbolic_trace import symbolic_trace
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node, map_arg
@@ -103,4 +103,4 @@ def replace_pattern(gm, pattern, replacement):
     return matches
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

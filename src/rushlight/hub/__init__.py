@@ -11,7 +11,7 @@ import sys
 import tempfile
 from urllib.parse import urlparse as urlparse
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.hub._download import READ_DATA_CHUNK as READ_DATA_CHUNK
 from rushlight.hub._download import download_url_to_file as download_url_to_file
 from rushlight.hub._download import offline as _offline
@@ -278,4 +278,4 @@ def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
             f.write(full + "\n")
 
 
-__getattr__ = _teach(__name__, "rushlight.hub._helpers")
+__getattr__ = _unsupported_attribute(__name__, "rushlight.hub._helpers")

@@ -9,8 +9,8 @@ import typing
 import warnings
 
 import rushlight as rl
-from rushlight._core.unsupported import absent as _absent
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import placeholder as _placeholder
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.jit._module import (
     RecursiveScriptModule as RecursiveScriptModule,
 )
@@ -345,7 +345,7 @@ def __getattr__(name: str) -> "Any":
         from rushlight.futures import Future
 
         return Future
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)
 
 
 def _done(value):
@@ -503,4 +503,4 @@ def _get_trace_graph(f, args=(), kwargs=None, strict=True, _force_outplace=False
     raise NotImplementedError("torch.jit._get_trace_graph: rushlight traces with torch.fx.symbolic_trace")
 
 
-ScriptObject = _absent("jit.ScriptObject")
+ScriptObject = _placeholder("jit.ScriptObject")

@@ -44,6 +44,6 @@ def set_sharing_strategy(new_strategy):
         raise AssertionError(f"unknown sharing strategy {new_strategy!r}")
 
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import rushlight as rl
 from rushlight._C import Generator, Tensor
-from rushlight._core.compose import _modes
+from rushlight._core.methods import modes as _modes
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_",
@@ -343,9 +343,9 @@ kaiming_normal = _old_name(kaiming_normal_)
 orthogonal = _old_name(orthogonal_)
 sparse = _old_name(sparse_)
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)
 
 
 def _no_grad_uniform_(tensor, a, b, generator=None):

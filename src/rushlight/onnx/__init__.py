@@ -3,7 +3,7 @@
 import enum
 
 import rushlight as rl
-from rushlight._core.unsupported import explain, teach as _teach
+from rushlight._core.unsupported import explain, unsupported_attribute as _unsupported_attribute
 
 producer_name = "pytorch"
 producer_version = rl.__version__
@@ -92,4 +92,4 @@ def select_model_mode_for_export(model, mode):
     raise NotImplementedError(explain("onnx.select_model_mode_for_export"))
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

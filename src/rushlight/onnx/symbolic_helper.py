@@ -1,6 +1,6 @@
 """Decorators with which packages write rules for PyTorch's exporter, at import: the rules are kept, nobody runs them."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def parse_args(*descriptors):
@@ -12,4 +12,4 @@ def quantized_args(*descriptors, **options):
     return lambda rule: rule
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

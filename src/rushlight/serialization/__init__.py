@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.serialization._allowed import add_safe_globals as add_safe_globals
 from rushlight.serialization._allowed import clear_safe_globals as clear_safe_globals
 from rushlight.serialization._allowed import get_safe_globals as get_safe_globals
@@ -55,4 +55,4 @@ __all__ = [
 MAP_LOCATION: TypeAlias = Any
 FILE_LIKE: TypeAlias = Any
 
-__getattr__ = _teach(__name__, "rushlight.serialization._helpers")
+__getattr__ = _unsupported_attribute(__name__, "rushlight.serialization._helpers")

@@ -5,9 +5,9 @@ from ._creation import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-_missing = _teach(__name__)
+_unsupported = _unsupported_attribute(__name__)
 
 
 def __getattr__(name: str):
@@ -15,4 +15,4 @@ def __getattr__(name: str):
         from ._file_check import FileCheck
 
         return FileCheck
-    return _missing(name)
+    return _unsupported(name)

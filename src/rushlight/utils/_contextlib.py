@@ -2,7 +2,7 @@
 
 import contextlib
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 class _DecoratorContextManager(contextlib.ContextDecorator):
@@ -26,4 +26,4 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
         return manager(orig_func)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

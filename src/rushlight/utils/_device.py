@@ -1,7 +1,7 @@
 """The device that functions make tensors on, as a mode: `with DeviceContext(device): ...`."""
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.overrides import TorchFunctionMode
 
 
@@ -48,4 +48,4 @@ def set_device(device):
     return decorate
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,4 +45,4 @@ def _has_foreach_support(tensors, device):
     return _device_has_foreach_support(device) and all(t is None or type(t) is rl.Tensor for t in tensors)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -4,7 +4,7 @@ import contextlib
 
 import rushlight as rl
 from rushlight import _C, _dispatch
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _disabled = _C._disabled_torch_dispatch_impl
 
@@ -164,4 +164,4 @@ def return_and_correct_aliasing(func, args, kwargs, out):
     return out
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

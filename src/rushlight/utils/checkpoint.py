@@ -471,6 +471,6 @@ def set_device_states(devices, states, *, device_type=None):
     """Puts states of get_device_states back."""
 
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__, "rushlight.utils._selective_checkpoint")
+__getattr__ = _unsupported_attribute(__name__, "rushlight.utils._selective_checkpoint")

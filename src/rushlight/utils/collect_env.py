@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def run(command):
@@ -54,6 +54,6 @@ def main():
     print(get_pretty_env_info())
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)
 if __name__ == "__main__":
     main()

@@ -1,14 +1,16 @@
 """torch.utils.cpp_extension: C++ and CUDA code written against PyTorch's headers can't be built here; using a name says so."""
 
-from rushlight._core.unsupported import absent, explain
-from rushlight._core.unsupported import stand_in as _stand_in
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
+from rushlight._core.unsupported import explain, placeholder
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 CUDA_HOME = ROCM_HOME = HIP_HOME = CUDNN_HOME = SYCL_HOME = None
 IS_HIP_EXTENSION = False
 COMMON_NVCC_FLAGS: list = []
 
-_stand_in(globals(), "CppExtension CUDAExtension SyclExtension load load_inline include_paths library_paths")
+_add_placeholders(
+    globals(), "CppExtension CUDAExtension SyclExtension load load_inline include_paths library_paths"
+)
 
 
 class BuildExtension:
@@ -35,5 +37,5 @@ def check_compiler_abi_compatibility(compiler):
     return False
 
 
-del absent
-__getattr__ = _teach(__name__)
+del placeholder
+__getattr__ = _unsupported_attribute(__name__)

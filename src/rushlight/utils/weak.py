@@ -4,7 +4,7 @@ import weakref
 from collections.abc import MutableMapping
 from weakref import ref
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 WeakRef = ref
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
@@ -193,4 +193,4 @@ class TensorWeakRef:
         return self.ref()
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,8 +1,8 @@
 """Markers that models for quantization carry: in float form they do nothing. Quantizing itself is not here."""
 
 import rushlight as rl
-from rushlight._core.unsupported import stand_in as _stand_in
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 class QuantStub(rl.nn.Module):
@@ -34,7 +34,7 @@ class QuantWrapper(rl.nn.Module):
         return self.dequant(self.module(self.quant(X)))
 
 
-_stand_in(
+_add_placeholders(
     globals(),
     "FakeQuantize FakeQuantizeBase HistogramObserver MinMaxObserver MovingAverageMinMaxObserver ObserverBase "
     "PerChannelMinMaxObserver PlaceholderObserver QConfig QConfigMapping convert default_dynamic_qconfig "
@@ -43,4 +43,4 @@ _stand_in(
     "fuse_modules fuse_modules_qat get_default_qat_qconfig get_default_qconfig get_default_qconfig_mapping prepare "
     "prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat swap_module",
 )
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

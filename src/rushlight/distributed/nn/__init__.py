@@ -1,7 +1,7 @@
 """Collectives that have gradients, for a group of one."""
 
-from rushlight._core.unsupported import stand_in as _stand_in
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.distributed.nn.functional import (
     all_gather as all_gather,
 )
@@ -18,5 +18,5 @@ from rushlight.distributed.nn.functional import (
     reduce as reduce,
 )
 
-_stand_in(globals(), "RemoteModule")
-__getattr__ = _teach(__name__)
+_add_placeholders(globals(), "RemoteModule")
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,7 +1,7 @@
 """Collectives that have gradients, for a group of one: what a process gives is what it gets."""
 
 from rushlight import distributed as dist
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None):
@@ -44,4 +44,4 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None):
     return tuple(t.clone() for t in input_tensor_list)
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -1,5 +1,5 @@
 """Passes over graphs."""
 
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

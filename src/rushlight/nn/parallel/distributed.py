@@ -4,7 +4,7 @@ import contextlib
 
 import rushlight as rl
 from rushlight import distributed as dist
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 class DistributedDataParallel(rl.nn.Module):
@@ -109,4 +109,4 @@ class DistributedDataParallel(rl.nn.Module):
         self.static_graph = True
 
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

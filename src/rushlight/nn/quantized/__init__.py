@@ -1,8 +1,8 @@
 """The float form of layers for quantization: FloatFunctional. Quantized layers themselves are not here."""
 
 import rushlight as rl
-from rushlight._core.unsupported import stand_in as _stand_in
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 
 class FloatFunctional(rl.nn.Module):
@@ -39,8 +39,8 @@ class FloatFunctional(rl.nn.Module):
         return self.activation_post_process(rl.matmul(x, y))
 
 
-_stand_in(
+_add_placeholders(
     globals(),
     "BatchNorm2d Conv1d Conv2d Conv3d ConvTranspose2d Embedding LSTM Linear QFunctional ReLU6 LayerNorm",
 )
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

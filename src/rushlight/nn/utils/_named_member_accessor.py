@@ -1,8 +1,8 @@
 """Parameters, buffers and tensors of a module, exchanged by name without asking the module."""
 
 from rushlight._C import Tensor
-from rushlight._core.unsupported import stand_in as _stand_in
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import add_placeholders as _add_placeholders
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
 _MISSING = object()
 
@@ -39,5 +39,5 @@ def set_tensor(module, name, tensor):
     swap_tensor(module, name, tensor, allow_missing=True)
 
 
-_stand_in(globals(), "NamedMemberAccessor")
-__getattr__ = _teach(__name__)
+_add_placeholders(globals(), "NamedMemberAccessor")
+__getattr__ = _unsupported_attribute(__name__)

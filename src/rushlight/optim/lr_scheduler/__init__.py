@@ -46,6 +46,6 @@ __all__ = [
 for _name in (*__all__, "_LRScheduler"):
     globals()[_name].__module__ = __name__
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

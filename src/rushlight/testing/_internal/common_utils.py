@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 import rushlight as rl
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.autograd import gradcheck as gradcheck
 from rushlight.autograd import gradgradcheck as gradgradcheck
 from rushlight.testing import make_tensor as make_tensor
@@ -250,4 +250,4 @@ def skipIfRocm(func=None, **options):
 
 
 skipIfTorchDynamo = skipIfTorchInductor = lambda msg="": lambda test: test
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

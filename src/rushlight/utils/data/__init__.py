@@ -54,7 +54,7 @@ __all__ = [
     "random_split",
 ]
 
-from rushlight._core.unsupported import teach as _teach  # noqa: E402
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
 _PIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
 
@@ -65,4 +65,4 @@ def __getattr__(name: str) -> Any:
 
         importlib.import_module("rushlight.utils.data.datapipes")
         return getattr(importlib.import_module("rushlight.utils.data.datapipes.datapipe"), name)
-    return _teach(__name__)(name)
+    return _unsupported_attribute(__name__)(name)

@@ -17,9 +17,9 @@ from .usps import *
 from .videos import *
 from .vision import VisionDataset
 from .voc import *
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-_taught = _teach(__name__)
+_unsupported = _unsupported_attribute(__name__)
 
 
 def __getattr__(name):
@@ -31,4 +31,4 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    return _taught(name)
+    return _unsupported(name)

@@ -31,6 +31,6 @@ from .roi import (
     roi_pool,
 )
 from .stochastic_depth import StochasticDepth, stochastic_depth
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -7,6 +7,6 @@ from .mask_rcnn import *
 from .retinanet import *
 from .ssd import *
 from .ssdlite import *
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

@@ -4,6 +4,6 @@ from .mvit import *
 from .resnet import *
 from .s3d import *
 from .swin_transformer import *
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)

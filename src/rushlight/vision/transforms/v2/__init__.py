@@ -64,6 +64,6 @@ from ._misc import (
     UniformTemporalSubsample,
 )
 from ._utils import check_type, get_bounding_boxes, get_keypoints, has_all, has_any, query_chw, query_size
-from rushlight._core.unsupported import teach as _teach
+from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
-__getattr__ = _teach(__name__)
+__getattr__ = _unsupported_attribute(__name__)
