@@ -1,6 +1,6 @@
 """torch.storage: the memory under tensors, as bytes (UntypedStorage) or as elements (TypedStorage)."""
 
-import rushlight as rl
+from rushlight import _C
 from rushlight._C import StorageBase as StorageBase
 from rushlight._C import UntypedStorage as UntypedStorage
 from rushlight._core.methods import method
@@ -23,7 +23,7 @@ def _meta_checked(storage, error, message):
 
 def _bytes(untyped):
     """A byte tensor that looks at a storage."""
-    tensor = rl.empty(0, dtype=rl.uint8, device=untyped.device)
+    tensor = _C.ops["empty"](0, dtype=_C.uint8, device=untyped.device)
     return tensor.set_(untyped, 0, (untyped.nbytes(),), (1,))
 
 
@@ -48,7 +48,7 @@ def _cuda(self, device=None, non_blocking=False):
 @_method("to")
 def _to(self, *, device, non_blocking=False):
     """On a device: itself if it is there, else a copy, which on `meta` has a size and no memory."""
-    device = rl.device(device) if not isinstance(device, rl.device) else device
+    device = _C.device(device) if not isinstance(device, _C.device) else device
     if device == self.device:
         return self
     moved = UntypedStorage(self.nbytes(), device=device)
@@ -74,7 +74,7 @@ def _type(self, dtype=None, non_blocking=False):
         return f"torch.storage.{type(self).__name__}"
     from ._compat.typed_storage import _rebuilt
 
-    return _rebuilt(self, rl.uint8)._to(dtype)
+    return _rebuilt(self, _C.uint8)._to(dtype)
 
 
 @_method("new")
@@ -236,14 +236,16 @@ def _over(buffer):
     """A storage on the memory of a buffer, which it keeps alive."""
     if not len(buffer):
         return UntypedStorage(0)
-    return rl.frombuffer(buffer, dtype=rl.uint8).untyped_storage()
+    return _C.ops["frombuffer"](buffer, dtype=_C.uint8).untyped_storage()
 
 
 def _load_from_bytes(data):
     """What plain pickles of PyTorch's storages call."""
     import io
 
-    return rl.load(io.BytesIO(data), weights_only=False)
+    from rushlight.serialization import load
+
+    return load(io.BytesIO(data), weights_only=False)
 
 
 @method
@@ -272,7 +274,7 @@ def __getattr__(name):
         from rushlight._compat import typed_storage as typed
 
         if name == "Storage":
-            return getattr(typed, typed._dtype_to_storage_type_map()[rl.get_default_dtype()])
+            return getattr(typed, typed._dtype_to_storage_type_map()[_C.ops["get_default_dtype"]()])
         if hasattr(typed, name):
             return getattr(typed, name)
     return _unsupported(name)

@@ -9,7 +9,14 @@ from __future__ import annotations
 import contextlib
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
-from rushlight.distributed._group import ProcessGroup, ReduceOp, default_pg_timeout, member_group
+from rushlight.distributed._group import (
+    ProcessGroup,
+    ReduceOp,
+    _world,
+    default_pg_timeout,
+    group,
+    member_group,
+)
 from rushlight.distributed._stores import (
     DistBackendError,
     DistError,
@@ -42,11 +49,6 @@ class Backend(str):
         if hasattr(cls, name.upper()):
             raise AssertionError(f"{name.upper()} c10d backend already exist")
         setattr(cls, name.upper(), name.lower())
-
-
-class group:
-    WORLD = None
-    NON_GROUP_MEMBER = object()
 
 
 GroupMember = group
@@ -147,14 +149,6 @@ def _leave_store(store):
 
 
 _groups: list = []  # those of new_group
-
-
-def _world():
-    if not is_initialized():
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group."
-        )
-    return group.WORLD
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:

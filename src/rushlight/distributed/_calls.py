@@ -4,8 +4,7 @@ import warnings
 
 import rushlight as rl
 from rushlight._core.compose import _overridable
-from rushlight.distributed import _world
-from rushlight.distributed._group import ProcessGroup
+from rushlight.distributed._group import ProcessGroup, _world
 
 
 class Work:

@@ -11,6 +11,23 @@ from rushlight.distributed._stores import PrefixStore
 default_pg_timeout = datetime.timedelta(minutes=30)
 
 
+class group:
+    """The default group, once there is one."""
+
+    __module__ = "rushlight.distributed"
+    WORLD = None
+    NON_GROUP_MEMBER = object()
+
+
+def _world():
+    """The default group, which must be there."""
+    if group.WORLD is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call init_process_group."
+        )
+    return group.WORLD
+
+
 class ReduceOp(enum.Enum):
     SUM = 0
     AVG = 1

@@ -84,9 +84,9 @@ def call(func, args, kwargs):
         jagged = jagged or isinstance(t, NestedTensor)
         strided = strided or isinstance(t, StridedNested)
     if jagged:
-        from rushlight.nested import _jagged as rules
+        from rushlight.nested import _jagged_rules as rules
     else:
-        from rushlight.nested import _strided as rules
+        from rushlight.nested import _strided_rules as rules
     if jagged and strided and name not in ("to", "is_same_size"):
         raise RuntimeError(
             f"{name}: a nested tensor of layout torch.strided and one of layout torch.jagged do not mix: make one of the other's "

@@ -371,6 +371,3 @@ def masked_select(x, mask):
         raise RuntimeError(f"Mask with shape {mask.size()} is not compatible with input's shape {x.size()}")
     counts = rl.stack([m.sum() for m in unbind(mask)])
     return jagged(x._held[mask._held], rl.nn.functional.pad(counts.cumsum(0), (1, 0)))
-
-
-from rushlight.nested import _jagged_products, _jagged_reduce, _jagged_views  # noqa: E402, F401  (further handlers)

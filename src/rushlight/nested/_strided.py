@@ -291,6 +291,3 @@ def numpy(x, *args, **kwargs):
 handles("_nested_tensor_size")(lambda x: x._nested_tensor_size())
 handles("_nested_tensor_strides")(lambda x: x._nested_tensor_strides())
 handles("_nested_tensor_storage_offsets")(lambda x: x._nested_tensor_storage_offsets())
-
-
-from rushlight.nested import _strided_layers, _strided_views  # noqa: E402, F401  (further handlers)
