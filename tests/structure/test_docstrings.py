@@ -34,6 +34,8 @@ from rushlight._core import signature as _signature  # noqa: E402
 COMPLETE = [
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp",
     "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.data", "utils.checkpoint",
+    "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
+    "nn.attention", "nn.parallel",
     "sparse", "signal.windows", "jit", "profiler", "hub", "futures",
 ]  # fmt: skip
 # Namespaces where some names have no documentation at all. A namespace leaves when they have.
@@ -47,7 +49,10 @@ PLAIN = {
     "torch": re.compile(
         r"(cudnn|miopen|fbgemm|native|quantized|sym|batch_norm|fused|slice)_\w+|\w+_copy|Sym\w+|\w+Type|Tag|\w*Tensor"
         r"|eig|symeig|lstsq|solve|matrix_rank|[ds]s?mm|hs[mp]m|saddmm|\w*Storage|StorageBase|PyTorchFile\w+|ScriptFunction"
-    )
+    ),
+    "nn.init": re.compile(
+        r"uniform|normal|constant|eye|dirac|orthogonal|sparse|(xavier|kaiming)_(uniform|normal)"
+    ),
 }
 # Parameters that need no word: out= means the same everywhere.
 UNSAID = {"self", "cls", "out", "args", "kwargs"}

@@ -1,4 +1,7 @@
-"""Ways to fill parameters with their first values. All of them work in place and return the tensor."""
+"""Fills parameters with their first values, in place and unseen by autograd; each function returns the tensor.
+
+`layer.apply(fn)` runs a function on every part of a model, which fills weights by the class of the layer.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,19 @@ def calculate_gain(
     ],
     param: float | None = None,
 ) -> float:
-    """The factor that keeps the variance through a nonlinearity; `param` is leaky_relu's slope."""
+    """Returns the factor that keeps the variance of activations through a nonlinearity: 1, 5/3, sqrt(2), ...
+
+    1 for 'linear', convolutions and 'sigmoid', 5/3 for 'tanh', sqrt(2) for 'relu', 3/4 for 'selu' and
+    sqrt(2 / (1 + slope^2)) for 'leaky_relu'.
+
+    Args:
+        nonlinearity (str): the name of the function in nn.functional.
+        param (float): the slope of leaky_relu. Default: None, 0.01
+
+    Example:
+        >>> nn.init.calculate_gain("tanh")
+        1.6666666666666667
+    """
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -92,7 +107,19 @@ def _overridable(function):
 
 @_overridable
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draws from the uniform distribution on [a, b)."""
+    """Fills a tensor with draws from the uniform distribution U(a, b).
+
+    Args:
+        tensor (Tensor): filled in place.
+        a (float): lower end. Default: 0.0
+        b (float): upper end. Default: 1.0
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> nn.init.uniform_(torch.empty(2, 3), -1.0, 1.0)
+        tensor([[-0.0075,  0.5364, -0.8230],
+                [-0.7359, -0.3852,  0.2682]])
+    """
     with rl.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -101,7 +128,19 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Draws from the normal distribution."""
+    """Fills a tensor with draws from the normal distribution N(mean, std^2).
+
+    Args:
+        tensor (Tensor): filled in place.
+        mean (float): mean. Default: 0.0
+        std (float): standard deviation. Default: 1.0
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> nn.init.normal_(torch.empty(2, 3), std=0.02)
+        tensor([[ 0.0308, -0.0059, -0.0436],
+                [ 0.0114, -0.0217, -0.0280]])
+    """
     with rl.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -114,7 +153,22 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Draws from the normal distribution restricted to [a, b]: again wherever a draw is refused."""
+    """Fills a tensor with draws from N(mean, std^2) restricted to [a, b]: what falls outside is drawn again.
+
+    The bounds are values, not multiples of std: the default ones cut nothing off where std is 0.02.
+
+    Args:
+        tensor (Tensor): filled in place.
+        mean (float): mean before the restriction. Default: 0.0
+        std (float): standard deviation before the restriction. Default: 1.0
+        a (float): least value. Default: -2.0
+        b (float): greatest value. Default: 2.0
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> bool(nn.init.trunc_normal_(torch.empty(1000)).abs().max() <= 2)
+        True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             f"mean is more than 2 std from [a, b] in nn.init.trunc_normal_: so far out in the tail of "
@@ -153,24 +207,58 @@ def trunc_normal_(
 
 @_overridable
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills with one value."""
+    """Fills a tensor with one value.
+
+    Args:
+        tensor (Tensor): filled in place.
+        val (float): the value.
+
+    Example:
+        >>> nn.init.constant_(torch.empty(3), 0.5)
+        tensor([0.5000, 0.5000, 0.5000])
+    """
     with rl.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills with 1."""
+    """Fills a tensor with 1.
+
+    Args:
+        tensor (Tensor): filled in place.
+
+    Example:
+        >>> nn.init.ones_(torch.empty(3))
+        tensor([1., 1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills with 0."""
+    """Fills a tensor with 0.
+
+    Args:
+        tensor (Tensor): filled in place.
+
+    Example:
+        >>> nn.init.zeros_(torch.empty(3))
+        tensor([0., 0., 0.])
+    """
     with rl.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Makes a matrix the identity."""
+    """Makes a matrix the identity: 1 on the diagonal, 0 elsewhere, so that a linear layer passes its input on.
+
+    Args:
+        tensor (Tensor): of 2 dimensions, filled in place.
+
+    Example:
+        >>> nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with rl.no_grad():
@@ -179,7 +267,20 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Makes a convolution's weight pass its input channels through, as far as there are channels."""
+    """Makes a convolution pass its input channels on: 1 in the middle of the filter of channel c to c, 0 elsewhere.
+
+    As many channels as both sides have are passed.
+
+    Args:
+        tensor (Tensor): a weight of 3, 4 or 5 dimensions, filled in place.
+        groups (int): groups of the convolution, each of which passes its channels. Default: 1
+
+    Example:
+        >>> weight = nn.init.dirac_(torch.empty(2, 2, 3))
+        >>> F.conv1d(torch.arange(6.0).view(1, 2, 3), weight, padding=1)
+        tensor([[[0., 1., 2.],
+                 [3., 4., 5.]]])
+    """
     if tensor.dim() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.size(0) % groups != 0:
@@ -210,14 +311,39 @@ def _calculate_correct_fan(tensor, mode):
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Glorot's uniform: bound gain * sqrt(6 / (fan_in + fan_out))."""
+    """Fills a weight from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)): Glorot's initialisation.
+
+    It keeps the variance of activations and of gradients about equal through layers with tanh or sigmoid.
+    For a weight (O, I, *k) fan_in is I prod(k), fan_out is O prod(k).
+
+    Args:
+        tensor (Tensor): at least 2 dimensions, filled in place.
+        gain (float): a factor, `calculate_gain` of the nonlinearity. Default: 1.0
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> bool(nn.init.xavier_uniform_(torch.empty(30, 20)).abs().max() <= math.sqrt(6 / 50))
+        True
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Glorot's normal: deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    """Fills a weight from N(0, std^2), std = gain sqrt(2 / (fan_in + fan_out)): Glorot's initialisation.
+
+    See `xavier_uniform_` for the fans.
+
+    Args:
+        tensor (Tensor): at least 2 dimensions, filled in place.
+        gain (float): a factor, `calculate_gain` of the nonlinearity. Default: 1.0
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> nn.init.xavier_normal_(torch.empty(2, 3)).shape
+        torch.Size([2, 3])
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -250,7 +376,23 @@ def kaiming_uniform_(
     ] = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """He's uniform: bound gain * sqrt(3 / fan)."""
+    """Fills a weight from U(-b, b), b = gain sqrt(3 / fan): He's initialisation, for layers with ReLU.
+
+    The layers' default is a=sqrt(5), which gives b = 1 / sqrt(fan_in). A weight (O, I, *k) has fan_in I prod(k) and
+    fan_out O prod(k); transposed convolutions hold (I, O, *k), so that theirs are exchanged.
+
+    Args:
+        tensor (Tensor): at least 2 dimensions, filled in place.
+        a (float): the negative slope of leaky_relu, no other nonlinearity uses it. Default: 0
+        mode (str): 'fan_in' keeps the variance forwards, 'fan_out' backwards. Default: 'fan_in'
+        nonlinearity (str): the function after the layer, for `calculate_gain`. Default: 'leaky_relu'
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> w = nn.init.kaiming_uniform_(torch.empty(30, 20), nonlinearity="relu")
+        >>> bool(w.abs().max() <= math.sqrt(6 / 20))
+        True
+    """
     if _nothing_to_fill(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
@@ -278,7 +420,21 @@ def kaiming_normal_(
     ] = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """He's normal: deviation gain / sqrt(fan)."""
+    """Fills a weight from N(0, std^2), std = gain / sqrt(fan): He's initialisation, for layers with ReLU.
+
+    See `kaiming_uniform_` for the fans.
+
+    Args:
+        tensor (Tensor): at least 2 dimensions, filled in place.
+        a (float): the negative slope of leaky_relu, no other nonlinearity uses it. Default: 0
+        mode (str): 'fan_in' keeps the variance forwards, 'fan_out' backwards. Default: 'fan_in'
+        nonlinearity (str): the function after the layer, for `calculate_gain`. Default: 'leaky_relu'
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> nn.init.kaiming_normal_(torch.empty(8, 3, 3, 3), mode="fan_out", nonlinearity="relu").shape
+        torch.Size([8, 3, 3, 3])
+    """
     if _nothing_to_fill(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
@@ -286,7 +442,20 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Makes the rows, or the columns where these are fewer, orthogonal and of length `gain`."""
+    """Makes the rows of a matrix (or the columns, where these are fewer) orthogonal vectors of length gain.
+
+    It keeps the length of vectors through deep or recurrent layers. Dimensions after the first count as columns.
+
+    Args:
+        tensor (Tensor): at least 2 dimensions, filled in place.
+        gain (float): the length. Default: 1
+        generator (Generator): where random numbers come from. Default: None, the default one
+
+    Example:
+        >>> w = nn.init.orthogonal_(torch.empty(3, 5))
+        >>> bool(torch.allclose(w @ w.T, torch.eye(3), atol=1e-5))
+        True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -306,7 +475,18 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """A normal matrix with a share `sparsity` of each column set to 0."""
+    """Fills a matrix from N(0, std^2) and sets a share of each column, chosen at random, to 0.
+
+    Args:
+        tensor (Tensor): of 2 dimensions, filled in place.
+        sparsity (float): the share of each column, rounded up to whole elements.
+        std (float): standard deviation of the others. Default: 0.01
+        generator (Generator): where their values come from (not the positions). Default: None, the default one
+
+    Example:
+        >>> (nn.init.sparse_(torch.empty(4, 3), sparsity=0.5) == 0).sum(0)
+        tensor([2, 2, 2])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
@@ -327,7 +507,7 @@ def _old_name(fn):
         )
         return fn(*args, **kwargs)
 
-    old.__name__, old.__doc__ = name, f"The old name of `{name}_`."
+    old.__name__, old.__doc__ = name, f"Fills a tensor as `{name}_` does: its deprecated name, which warns."
     return old
 
 

@@ -7,7 +7,14 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):
-    """Names of implementations, as programs for GPUs ask for them."""
+    """Names implementations of attention, for `sdpa_kernel`. There is one here: choices are accepted.
+
+    ERROR, MATH, FLASH_ATTENTION, EFFICIENT_ATTENTION, CUDNN_ATTENTION and OVERRIDEABLE.
+
+    Example:
+        >>> nn.attention.SDPBackend.MATH.value
+        0
+    """
 
     ERROR = -1
     MATH = 0
@@ -19,7 +26,17 @@ class SDPBackend(enum.Enum):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Accepts a choice of implementations for a block; results do not depend on it."""
+    """Opens a block that asks for implementations of attention; results do not depend on it.
+
+    Args:
+        backends (SDPBackend or list of them): the choice.
+        set_priority (bool): accepted. Default: False
+
+    Example:
+        >>> with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
+        ...     F.scaled_dot_product_attention(*torch.ones(3, 1, 1, 2, 4)).shape
+        torch.Size([1, 1, 2, 4])
+    """
     for backend in backends if isinstance(backends, (list, tuple)) else [backends]:
         if not isinstance(backend, SDPBackend):
             raise AssertionError(

@@ -10,14 +10,27 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """Which corner of the scores the diagonal goes through."""
+    """Says through which corner of the scores the diagonal of a causal mask goes, where L and S differ."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(Tensor):
-    """A boolean mask (queries, keys), True where a query may see a key; attention knows it by its class."""
+    """Holds a causal mask (L, S), True where a query may see a key; attention knows it by its class and makes no tensor.
+
+    Made by `causal_upper_left` and `causal_lower_right`, it is given as attn_mask.
+
+    Args:
+        variant (CausalVariant): the corner.
+        seq_len_q (int): number of queries, L.
+        seq_len_kv (int): number of keys, S.
+
+    Example:
+        >>> q, kv = torch.randn(1, 2, 3, 8), torch.randn(1, 2, 5, 8)
+        >>> F.scaled_dot_product_attention(q, kv, kv, nn.attention.bias.causal_lower_right(3, 5)).shape
+        torch.Size([1, 2, 3, 8])
+    """
 
     variant: CausalVariant
 
@@ -80,10 +93,28 @@ def _sizes(size):
 
 
 def causal_upper_left(*size):
-    """True where query i may see key j: j <= i."""
+    """Makes the causal mask in which query i sees the keys j <= i.
+
+    Args:
+        size (int): seq_len_q and seq_len_kv, or a tuple of both.
+
+    Example:
+        >>> nn.attention.bias.causal_upper_left(2, 3)._materialize()
+        tensor([[ True, False, False],
+                [ True,  True, False]])
+    """
     return CausalBias(CausalVariant.UPPER_LEFT, *_sizes(size))
 
 
 def causal_lower_right(*size):
-    """The same with the last query seeing all keys."""
+    """Makes the causal mask in which the last query sees all keys, as in decoding with a cache.
+
+    Args:
+        size (int): seq_len_q and seq_len_kv, or a tuple of both.
+
+    Example:
+        >>> nn.attention.bias.causal_lower_right(2, 3)._materialize()
+        tensor([[ True,  True, False],
+                [ True,  True,  True]])
+    """
     return CausalBias(CausalVariant.LOWER_RIGHT, *_sizes(size))

@@ -13,7 +13,14 @@ def _identity(score, batch, head, q_idx, kv_idx):
 
 
 def noop_mask(batch, head, q_idx, kv_idx):
-    """A mask that hides nothing."""
+    """Answers True for every query and key: a mask that hides nothing.
+
+    Args:
+        batch (Tensor): indices of the batch.
+        head (Tensor): indices of heads.
+        q_idx (Tensor): indices of queries.
+        kv_idx (Tensor): indices of keys.
+    """
     return q_idx.new_ones((), dtype=rl.bool)
 
 
@@ -26,7 +33,17 @@ def _places(B, H, Q, KV, device):
 
 
 class BlockMask:
-    """Which queries see which keys: a rule (mask_mod), and the sizes it was made for."""
+    """Holds which queries see which keys: a rule, and the sizes it was made for. Made by `create_block_mask`.
+
+    Args:
+        mask_mod (callable): the rule, mask_mod(batch, head, q_idx, kv_idx) -> bool.
+        B (int): batch size, or None.
+        H (int): heads, or None.
+        Q_LEN (int): number of queries.
+        KV_LEN (int): number of keys.
+        BLOCK_SIZE (int or (int, int)): sizes of the blocks that `to_dense` and `sparsity` count. Default: 128
+        device (device): where. Default: 'cpu'
+    """
 
     def __init__(self, mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128, device="cpu"):
         self.mask_mod = mask_mod
@@ -42,12 +59,12 @@ class BlockMask:
         return math.prod(self.shape)
 
     def elements(self):
-        """The mask itself: (B, H, Q, KV) of bool."""
+        """Returns the mask itself, (B, H, Q_LEN, KV_LEN) of bool."""
         b, h, q, k = _places(*self.shape, self.device)
         return self.mask_mod(b, h, q, k).expand(self.shape)
 
     def to_dense(self):
-        """Per block: 1 where any of its elements is seen."""
+        """Returns 1 for each block with an element that is seen, 0 for the others."""
         mask = self.elements()
         q, k = (-(-n // s) for n, s in zip(self.seq_lengths, self.BLOCK_SIZE, strict=True))
         pad = (0, k * self.BLOCK_SIZE[1] - mask.shape[-1], 0, q * self.BLOCK_SIZE[0] - mask.shape[-2])
@@ -56,7 +73,7 @@ class BlockMask:
         return mask.any(-1).any(3).int()
 
     def sparsity(self):
-        """The share of blocks without any element, in percent."""
+        """Returns the share of blocks that nobody sees, in percent."""
         dense = self.to_dense()
         return 100 * (1 - dense.sum().item() / dense.numel())
 
@@ -68,31 +85,78 @@ class BlockMask:
 
 
 class AuxRequest(typing.NamedTuple):
-    """What flex_attention returns beside its result."""
+    """Says what flex_attention is to return beside its result.
+
+    Args:
+        lse (bool): logarithms of the sums of the exponentials. Default: False
+        max_scores (bool): the greatest score of each query. Default: False
+    """
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(typing.NamedTuple):
-    """What was asked for by an AuxRequest."""
+    """Holds what was asked for by an AuxRequest, None for the rest.
+
+    Args:
+        lse (Tensor): (B, H, L). Default: None
+        max_scores (Tensor): (B, H, L). Default: None
+    """
 
     lse: object = None
     max_scores: object = None
 
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=128, _compile=False, **options):
-    """A mask from a rule mask_mod(batch, head, q_idx, kv_idx) -> bool."""
+    """Makes a mask for flex_attention from a rule.
+
+    Args:
+        mask_mod (callable): mask_mod(batch, head, q_idx, kv_idx) -> bool, on tensors of indices that broadcast.
+        B (int): batch size, or None where the rule does not depend on it.
+        H (int): heads, likewise.
+        Q_LEN (int): number of queries.
+        KV_LEN (int): number of keys.
+        device (device): where. Default: 'cpu'
+        BLOCK_SIZE (int or (int, int)): sizes of the blocks that are counted. Default: 128
+        _compile (bool): accepted. Default: False
+        options (any): accepted.
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> mask = flex.create_block_mask(lambda b, h, q, k: q >= k, None, None, 4, 4)
+        >>> flex.flex_attention(*torch.randn(3, 1, 2, 4, 8), block_mask=mask).shape
+        torch.Size([1, 2, 4, 8])
+    """
     return BlockMask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE, device)
 
 
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
-    """The rule's answers as one tensor (B, H, Q_LEN, KV_LEN)."""
+    """Returns the answers of a rule as a tensor (B, H, Q_LEN, KV_LEN) of bool.
+
+    Args:
+        mod_fn (callable): the rule, mod_fn(batch, head, q_idx, kv_idx) -> bool.
+        B (int): batch size, or None.
+        H (int): heads, or None.
+        Q_LEN (int): number of queries.
+        KV_LEN (int): number of keys.
+        device (device): where. Default: 'cpu'
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> flex.create_mask(lambda b, h, q, k: q >= k, None, None, 2, 3)
+        tensor([[[[ True, False, False],
+                  [ True,  True, False]]]])
+    """
     return BlockMask(mod_fn, B, H, Q_LEN, KV_LEN, device=device).elements()
 
 
 def and_masks(*mask_mods):
-    """A rule that holds where all hold."""
+    """Returns a rule that holds where all of several hold.
+
+    Args:
+        mask_mods (callable): the rules.
+    """
 
     def both(b, h, q, k):
         result = rl.ones((), dtype=rl.bool)
@@ -104,7 +168,11 @@ def and_masks(*mask_mods):
 
 
 def or_masks(*mask_mods):
-    """A rule that holds where any holds."""
+    """Returns a rule that holds where any of several holds.
+
+    Args:
+        mask_mods (callable): the rules.
+    """
 
     def either(b, h, q, k):
         result = rl.zeros((), dtype=rl.bool)
@@ -119,7 +187,33 @@ def flex_attention(
     query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
     kernel_options=None, return_aux=None,
 ):  # fmt: skip
-    """softmax(score_mod(q k^T * scale)) v for (B, H, L, E) tensors; keys that block_mask hides count as absent."""
+    """Computes attention with a function of one's own on the scores: softmax(score_mod(q k^T scale)) v.
+
+    It is computed with the whole matrix of scores. Keys that block_mask hides count as absent; a query without keys
+    gives zeros.
+
+    Args:
+        query (Tensor): (B, H, L, E).
+        key (Tensor): (B, H, S, E).
+        value (Tensor): (B, H, S, Ev).
+        score_mod (callable): score_mod(score, batch, head, q_idx, kv_idx) on tensors that broadcast. Default: None
+        block_mask (BlockMask): which keys are seen. Default: None, all
+        scale (float): factor of the scores. Default: None, 1 / sqrt(E)
+        enable_gqa (bool): query may have a multiple of the heads of key and value. Default: False
+        return_lse (bool): returns (output, logsumexp of the scores). Default: False
+        kernel_options (dict): accepted. Default: None
+        return_aux (AuxRequest): returns (output, AuxOutput). Default: None
+
+    Returns:
+        A tensor (B, H, L, Ev).
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> q, k, v = torch.randn(3, 1, 2, 4, 8)
+        >>> near = lambda score, b, h, q_idx, kv_idx: score - (q_idx - kv_idx).abs()
+        >>> flex.flex_attention(q, k, v, score_mod=near).shape
+        torch.Size([1, 2, 4, 8])
+    """
     if enable_gqa and key.shape[1] != query.shape[1]:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale

@@ -7,12 +7,20 @@ __all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replica
 
 
 class DataParallel(Module):
-    """Wraps a module as `.module`; with no or one device it only passes calls on.
+    """Wraps a module as `.module` and passes calls on: on one device there is nothing to split.
+
+    For programs written for several GPUs. Keys of its state_dict begin with 'module.'; save `model.module` instead.
+    For several processes see `nn.parallel.DistributedDataParallel`.
 
     Args:
-        device_ids: devices to use; more than one is refused where there is no such device.
-        output_device: where the result goes.
-        dim: the dimension that would be split.
+        module (Module): what is wrapped.
+        device_ids (list of int): devices to use; more than there are raise. Default: None, all
+        output_device (int or device): where the result would be gathered. Default: None, the first
+        dim (int): the dimension that would be split. Default: 0
+
+    Example:
+        >>> nn.DataParallel(nn.Linear(2, 1))(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
     """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
@@ -53,18 +61,54 @@ class DataParallel(Module):
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
-    """module(*inputs) on one device."""
+    """Calls a module as `nn.DataParallel` does: module(*inputs) on one device.
+
+    Args:
+        module (Module): what is called.
+        inputs (tuple or Tensor): positional arguments.
+        device_ids (list of int): accepted. Default: None
+        output_device (int or device): accepted. Default: None
+        dim (int): accepted. Default: 0
+        module_kwargs (dict): keyword arguments. Default: None
+
+    Example:
+        >>> nn.parallel.data_parallel(nn.ReLU(), torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
     inputs = inputs if isinstance(inputs, tuple) else (inputs,) if inputs is not None else ()
     return module(*inputs, **(module_kwargs or {}))
 
 
 def replicate(network, devices, detach=False):
-    """The module once per device; on one device it is itself."""
+    """Returns a list with a module for each device: the module itself, as there is one kind of memory.
+
+    Args:
+        network (Module): what is repeated.
+        devices (list): one entry for each copy.
+        detach (bool): accepted. Default: False
+
+    Example:
+        >>> len(nn.parallel.replicate(nn.ReLU(), [0, 1]))
+        2
+    """
     return [network for _ in devices]
 
 
 def scatter(inputs, target_gpus, dim=0):
-    """Splits tensors in any nesting along a dimension, one piece per device."""
+    """Splits tensors in any nesting along a dimension, a part for each device.
+
+    Args:
+        inputs (any): tensors, tuples, lists and dictionaries; other objects are repeated.
+        target_gpus (list): one entry for each part.
+        dim (int): the dimension that is split. Default: 0
+
+    Returns:
+        A list of parts.
+
+    Example:
+        >>> nn.parallel.scatter((torch.arange(4), "name"), [0, 1])
+        [(tensor([0, 1]), 'name'), (tensor([2, 3]), 'name')]
+    """
     n = max(len(target_gpus), 1)
 
     def split(x):
@@ -83,7 +127,21 @@ def scatter(inputs, target_gpus, dim=0):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
-    """Calls each module with its own inputs, one after the other."""
+    """Calls each module with its own inputs, one after the other.
+
+    Args:
+        modules (list of Module): what is called.
+        inputs (list): the positional arguments of each; what is no tuple or list is the only one.
+        kwargs_tup (tuple of dict): the keyword arguments of each. Default: None
+        devices (list): accepted. Default: None
+
+    Returns:
+        A list of results.
+
+    Example:
+        >>> nn.parallel.parallel_apply([nn.ReLU(), nn.Tanh()], [torch.tensor(-1.0), torch.tensor(0.0)])
+        [tensor(0.), tensor(0.)]
+    """
     if len(modules) != len(inputs):
         raise AssertionError(
             f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}"
@@ -96,7 +154,17 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
 
 
 def gather(outputs, target_device, dim=0):
-    """Joins results of the pieces, in any nesting, along a dimension."""
+    """Joins the results of the parts, in any nesting, along a dimension: the inverse of `scatter`.
+
+    Args:
+        outputs (list): a result for each part; single numbers are stacked.
+        target_device (int or device): accepted.
+        dim (int): the dimension along which they are joined. Default: 0
+
+    Example:
+        >>> nn.parallel.gather([torch.zeros(1), torch.ones(2)], "cpu")
+        tensor([0., 1., 1.])
+    """
     first = outputs[0]
     if isinstance(first, rl.Tensor):
         if all(t.dim() == 0 for t in outputs):

@@ -8,8 +8,39 @@ from rushlight._core.unsupported import unsupported_attribute as _unsupported_at
 
 
 class DistributedDataParallel(rl.nn.Module):
-    """Wraps a module for data-parallel training: every process starts with the parameters of the first, and after
-    backward has the mean of all gradients. In a group of one process there is nothing to average."""
+    """Averages the gradients of a module over processes, each of which trains on its own part of the data.
+
+    Every process begins with the parameters and buffers of the first, and after backward has the mean of all
+    gradients, so that optimizers go in step. Give each process its samples by `DistributedSampler`. Call the
+    wrapper, not `.module`, or gradients are not averaged; save `.module.state_dict()` in one process.
+
+    Args:
+        module (Module): kept as `.module`.
+        device_ids (list): accepted. Default: None
+        output_device (int or device): accepted. Default: None
+        dim (int): accepted. Default: 0
+        broadcast_buffers (bool): sends the first process's buffers before each call. Default: True
+        init_sync (bool): sends the first process's parameters and buffers at the start. Default: True
+        process_group (ProcessGroup): the processes. Default: None, all
+        bucket_cap_mb (float): accepted; gradients of a dtype travel together. Default: None
+        find_unused_parameters (bool): looks in each graph for parameters that get no gradient; without it such ones
+            raise in the next call. Default: False
+        check_reduction (bool): accepted. Default: False
+        gradient_as_bucket_view (bool): accepted. Default: False
+        static_graph (bool): accepted. Default: False
+        kwargs (any): accepted.
+
+    Raises:
+        ValueError: there is no process group: call `distributed.init_process_group` first.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+        >>> model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+        >>> model(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __init__(
         self,
@@ -81,7 +112,10 @@ class DistributedDataParallel(rl.nn.Module):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """A block in which gradients only accumulate in this process."""
+        """Opens a block in which gradients only accumulate in this process: for several backwards before a step.
+
+        Call the model within the block too; the backward after the block averages all.
+        """
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -90,7 +124,16 @@ class DistributedDataParallel(rl.nn.Module):
 
     @contextlib.contextmanager
     def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
-        """A block for processes with unequal numbers of batches."""
+        """Opens a block for processes with unequal numbers of batches; only a group of one process has it.
+
+        Args:
+            divide_by_initial_world_size (bool): accepted. Default: True
+            enable (bool): False makes the block do nothing. Default: True
+            throw_on_early_termination (bool): accepted. Default: False
+
+        Raises:
+            NotImplementedError: the group has several processes.
+        """
         if self.reducer is not None and enable:
             raise NotImplementedError(
                 "DistributedDataParallel.join: processes with unequal numbers of batches are not supported; give each "
@@ -99,7 +142,12 @@ class DistributedDataParallel(rl.nn.Module):
         yield
 
     def register_comm_hook(self, state, hook):
-        """How gradients travel: hook(state, bucket) gives a future of the flat tensor of averages."""
+        """Sets how gradients travel, in place of the average.
+
+        Args:
+            state (any): passed to the hook.
+            hook (callable): hook(state, bucket) returns a future of the flat tensor of averages.
+        """
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         if self.reducer is not None:

@@ -12,5 +12,12 @@ _is_namedtuple = is_namedtuple
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim=0):
-    """The arguments for each device: of one, all."""
+    """Returns the arguments for each device: of the one there is, all.
+
+    Args:
+        inputs (tuple): positional arguments.
+        kwargs (dict): keyword arguments.
+        target_gpus (list): accepted.
+        dim (int): accepted. Default: 0
+    """
     return (tuple(inputs),), (dict(kwargs or {}),)

@@ -6,7 +6,10 @@ from rushlight._core.unsupported import unsupported_attribute as _unsupported_at
 
 
 class FloatFunctional(rl.nn.Module):
-    """Operations that a quantized model would observe, on floats."""
+    """Computes sums, products and joins of floats as a module, so that quantization can observe their results.
+
+    Call its methods (`add`, `mul`, `cat`, ...), not the object.
+    """
 
     def __init__(self):
         super().__init__()

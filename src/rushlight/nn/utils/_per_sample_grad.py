@@ -7,9 +7,16 @@ from rushlight.utils import _pytree
 
 
 def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", batch_first=True):
-    """A function that calls the module; backward then gives parameters a `grad_sample`, (batch, *shape), and no grad.
+    """Returns a function that calls a module; backward then leaves a gradient for each sample.
 
-    loss_reduction says how the loss is taken over samples; after a mean, gradients are scaled by the batch's size.
+    Parameters get `grad_sample`, (batch, *shape), and no grad.
+
+    Args:
+        module (Module): what is called.
+        batch_size (int): the size of the batch. Default: None, that of the tensors given
+        loss_reduction (str): how the loss is taken over samples: 'sum', or 'mean', whose gradients are scaled by
+            the batch's size. Default: 'sum'
+        batch_first (bool): the batch is dimension 0, else 1. Default: True
     """
     if loss_reduction not in ("sum", "mean"):
         raise RuntimeError(f"Expected loss_reduction argument to be sum or mean, got {loss_reduction}")

@@ -31,7 +31,18 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors taken as one vector."""
+    """Computes the norm of all tensors taken as one vector.
+
+    Args:
+        tensors (Tensor or iterable of Tensor): often gradients.
+        norm_type (float): exponent p of the norm; math.inf for the greatest magnitude. Default: 2.0
+        error_if_nonfinite (bool): raises RuntimeError where it is infinite or NaN. Default: False
+        foreach (bool): accepted, without effect. Default: None
+
+    Example:
+        >>> nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+        tensor(5.)
+    """
     with rl.no_grad():
         tensors = [tensors] if isinstance(tensors, rl.Tensor) else list(tensors)
         norm_type = float(norm_type)
@@ -55,7 +66,21 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scales gradients by max_norm / total_norm where that is below 1."""
+    """Multiplies gradients by max_norm / (total_norm + 1e-6) where that is below 1, in place.
+
+    Args:
+        parameters (Tensor or iterable of Tensor): whose `grad` is scaled.
+        max_norm (float): the norm that is allowed.
+        total_norm (Tensor): the norm there is, from `get_total_norm`.
+        foreach (bool): accepted, without effect. Default: None
+
+    Example:
+        >>> w = nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> nn.utils.clip_grads_with_norm_([w], 1.0, torch.tensor(5.0))
+        >>> w.grad
+        tensor([0.6000, 0.8000])
+    """
     with rl.no_grad():
         grads = _gradients(parameters, "clip_grads_with_norm_")
         if grads:
@@ -72,8 +97,29 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales gradients in place so that their norm, all together, is at most max_norm; returns the norm "
-    "before."""
+    """Scales gradients in place so that their norm, all together, is at most max_norm.
+
+    It goes between `backward()` and `step()`, and tames the exploding gradients of recurrent networks and
+    transformers. With `amp.GradScaler`, unscale first.
+
+    Args:
+        parameters (Tensor or iterable of Tensor): whose `grad` is scaled.
+        max_norm (float): the norm that is allowed.
+        norm_type (float): exponent p of the norm; math.inf for the greatest magnitude. Default: 2.0
+        error_if_nonfinite (bool): raises RuntimeError where the norm is infinite or NaN. Default: False
+        foreach (bool): accepted, without effect. Default: None
+
+    Returns:
+        The norm before, worth logging.
+
+    Example:
+        >>> w = nn.Parameter(torch.tensor([3.0, 4.0]))
+        >>> (w * w / 2).sum().backward()
+        >>> nn.utils.clip_grad_norm_([w], max_norm=1.0)
+        tensor(5.)
+        >>> w.grad
+        tensor([0.6000, 0.8000])
+    """
     parameters = [parameters] if isinstance(parameters, rl.Tensor) else parameters
     if not isinstance(parameters, (list, tuple)):
         given, parameters = parameters, list(parameters)
@@ -94,7 +140,19 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The old name of clip_grad_norm_."""
+    """Scales gradients to a norm of at most max_norm: the deprecated name of `clip_grad_norm_`.
+
+    Args:
+        parameters (Tensor or iterable of Tensor): whose `grad` is scaled.
+        max_norm (float): the norm that is allowed.
+        norm_type (float): exponent p of the norm. Default: 2.0
+        error_if_nonfinite (bool): raises where the norm is infinite or NaN. Default: False
+        foreach (bool): accepted, without effect. Default: None
+
+    Example:
+        >>> nn.utils.clip_grad_norm_([nn.Parameter(torch.zeros(1))], 1.0)
+        tensor(0.)
+    """
     warnings.warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
@@ -106,7 +164,22 @@ def clip_grad_norm(
 def clip_grad_value_(
     parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Limits every element of the gradients to [-clip_value, clip_value], in place."""
+    """Limits every element of the gradients to [-clip_value, clip_value], in place.
+
+    Unlike `clip_grad_norm_` it changes their direction.
+
+    Args:
+        parameters (Tensor or iterable of Tensor): whose `grad` is limited.
+        clip_value (float): the greatest magnitude.
+        foreach (bool): accepted, without effect. Default: None
+
+    Example:
+        >>> w = nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, -0.5])
+        >>> nn.utils.clip_grad_value_([w], 1.0)
+        >>> w.grad
+        tensor([ 1.0000, -0.5000])
+    """
     clip_value = float(clip_value)
     with rl.no_grad():
         for grad in _gradients(parameters, "clip_grad_value_"):

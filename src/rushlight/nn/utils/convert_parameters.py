@@ -18,7 +18,15 @@ def _same_device(param, device):
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The values of all parameters, one after the other."""
+    """Joins the values of all parameters into one vector, through which gradients flow back.
+
+    Args:
+        parameters (iterable of Tensor): of one device.
+
+    Example:
+        >>> nn.utils.parameters_to_vector([torch.zeros(2), torch.ones(1, 2)])
+        tensor([0., 0., 1., 1.])
+    """
     device, parts = None, []
     for param in parameters:
         device = _same_device(param, device)
@@ -27,7 +35,18 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Gives each parameter its piece of a vector; the memory is shared."""
+    """Gives each parameter its part of a vector, in order; the memory is shared with the vector.
+
+    Args:
+        vec (Tensor): as long as all parameters together.
+        parameters (iterable of Tensor): changed in place.
+
+    Example:
+        >>> layer = nn.Linear(2, 1)
+        >>> nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0]), layer.parameters())
+        >>> layer.bias.detach()
+        tensor([3.])
+    """
     if not isinstance(vec, rl.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {rl.typename(vec)}")
     device, start = None, 0

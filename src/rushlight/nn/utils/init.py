@@ -10,7 +10,17 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """A module of the class without the work of filling its parameters: their values are undefined."""
+    """Makes a module without filling its parameters, whose values are undefined: for those that are loaded anyway.
+
+    Args:
+        module_cls (type): the class, whose constructor takes `device`.
+        args (any): for the constructor.
+        kwargs (any): for the constructor; device says where the module is made.
+
+    Example:
+        >>> nn.utils.skip_init(nn.Linear, 5, 1).weight.shape
+        torch.Size([1, 5])
+    """
     if not issubclass(module_cls, rl.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     from inspect import signature

@@ -100,12 +100,21 @@ class _Orthogonal(Module):
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """Keeps a matrix of a module orthogonal.
+    """Keeps a matrix of a module orthogonal: Q^T Q = I, or Q Q^T = I where it is wide.
+
+    The matrix is computed from an unconstrained one at every use; optimizers train that one.
 
     Args:
-        orthogonal_map: 'matrix_exp',
-        'cayley' or 'householder'; the first for square or complex ones by default.
-        use_trivialization: computes it relative to its value at the time, which is more stable.
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+        orthogonal_map (str): 'matrix_exp', 'cayley' or 'householder'. Default: None, 'matrix_exp' for square or
+            complex matrices, else 'householder'
+        use_trivialization (bool): computes relative to the value there was, which is more stable. Default: True
+
+    Example:
+        >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(5, 3))
+        >>> bool(torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-5))
+        True
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, rl.Tensor):
@@ -139,7 +148,18 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a parameter into lengths and directions; dim=None takes one length for all."""
+    """Splits a parameter into length and direction, trained apart: W = g v / ||v||.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+        dim (int): the dimension with a length for each index; None for one length in all. Default: 0
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> [tuple(p.shape) for p in layer.parametrizations.weight.parameters()]
+        [(3, 1), (3, 4)]
+    """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def load_old(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
@@ -203,7 +223,23 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a parameter by its largest singular value."""
+    """Divides a parameter by its greatest singular value: W / sigma(W).
+
+    It bounds how much a layer stretches (Lipschitz constant 1), as in discriminators of GANs. sigma is estimated by
+    power iterations in training; evaluation keeps the estimate.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+        n_power_iterations (int): iterations at each use. Default: 1
+        eps (float): the least norm that vectors are divided by. Default: 1e-12
+        dim (int): the dimension that makes the matrix's rows. Default: None, 1 for transposed convolutions, else 0
+
+    Example:
+        >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3), n_power_iterations=20)
+        >>> round(torch.linalg.matrix_norm(layer.weight, 2).item(), 3)
+        1.0
+    """
     weight = getattr(module, name, None)
     if not isinstance(weight, rl.Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")

@@ -19,7 +19,16 @@ _cache: dict = {}
 
 @contextlib.contextmanager
 def cached():
-    """Within the block, each parametrised tensor is computed once."""
+    """Opens a block in which each parametrised tensor is computed once, however often it is used.
+
+    For weights used several times, such as those of a recurrent cell; do not change parameters inside.
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> with nn.utils.parametrize.cached():
+        ...     print(layer.weight is layer.weight)
+        True
+    """
     global _cache_depth
     _cache_depth += 1
     try:
@@ -43,8 +52,23 @@ def _set_values(tensor, value):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrisations of one tensor and what they are computed from: `original`, or `original0`,
-    `original1`, ..."""
+    """Holds the parametrisations of one tensor and what they are computed from; its call computes the tensor.
+
+    Made by `register_parametrization`, it stands in `module.parametrizations.<name>`.
+
+    Args:
+        modules (sequence of Module): the parametrisations, applied in order.
+        original (Tensor): the value the tensor has so far; right_inverse of the modules gives what is stored.
+        unsafe (bool): leaves out the checks of shape and dtype. Default: False
+
+    Attributes:
+        original (Tensor): what is stored; original0, original1, ... where right_inverse gives several.
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> type(layer.parametrizations.weight).__name__
+        'ParametrizationList'
+    """
 
     def __init__(self, modules, original, unsafe=False):
         if len(modules) == 0:
@@ -105,7 +129,14 @@ class ParametrizationList(ModuleList):
                 )
 
     def right_inverse(self, value):
-        """Sets the originals so that the tensor becomes `value`."""
+        """Sets the originals so that the tensor becomes a value.
+
+        Args:
+            value (Tensor): what the tensor is to be.
+
+        Raises:
+            RuntimeError: a parametrisation has no right_inverse.
+        """
         with rl.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -198,7 +229,16 @@ def _inject_property(module, name):
 
 
 def is_parametrized(module, tensor_name=None):
-    """Whether a module has parametrisations, or one of the given tensor."""
+    """Returns whether a module has parametrisations, or one of a given tensor.
+
+    Args:
+        module (Module): asked itself, not its children.
+        tensor_name (str): the tensor; None for any. Default: None
+
+    Example:
+        >>> nn.utils.parametrize.is_parametrized(nn.Linear(2, 2))
+        False
+    """
     tables = getattr(module, "parametrizations", None)
     if tables is None or not isinstance(tables, ModuleDict):
         return False
@@ -206,12 +246,25 @@ def is_parametrized(module, tensor_name=None):
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """Makes a tensor of a module the result of a parametrisation of what it was.
+    """Makes a tensor of a module the result of a function of a stored one: module.<name> = parametrization(original).
+
+    Constraints such as symmetry or positivity are kept so while the original is trained freely. Assigning to the
+    tensor works where the parametrisation has a `right_inverse`. Several are applied one after the other.
 
     Args:
-        parametrization: a module that maps the original to the tensor; its `right_inverse`, if any,
-        the other way.
-        unsafe: leaves out the checks of shape and dtype.
+        module (Module): changed in place and returned; its class becomes one of its own.
+        tensor_name (str): the parameter or buffer.
+        parametrization (Module): maps the original to the tensor.
+        unsafe (bool): leaves out the checks that shape and dtype stay. Default: False
+
+    Example:
+        >>> class Symmetric(nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).T
+        >>> layer = nn.Linear(3, 3)
+        >>> layer = nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+        >>> bool((layer.weight == layer.weight.T).all())
+        True
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -267,7 +320,20 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Makes a tensor plain again: with its present value, or, leave_parametrized=False, its original."""
+    """Makes a parametrised tensor a plain one again.
+
+    Args:
+        module (Module): changed in place and returned.
+        tensor_name (str): the tensor.
+        leave_parametrized (bool): keeps its present value; False brings the original back, where there is one
+            only. Default: True
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> layer = nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        >>> type(layer.weight).__name__
+        'Parameter'
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     entry = module.parametrizations[tensor_name]
@@ -295,12 +361,33 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 
 
 def type_before_parametrizations(module):
-    """The class that a module had before it was parametrised."""
+    """Returns the class that a module had before it was parametrised, else its class.
+
+    Args:
+        module (Module): any module.
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> type(layer).__name__, nn.utils.parametrize.type_before_parametrizations(layer).__name__
+        ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Copies parametrisations, and the tensors they use, from one module to another."""
+    """Gives a module the parametrisations of another, and the tensors they are computed from.
+
+    Args:
+        from_module (Module): whose parametrisations are taken.
+        to_module (Module): changed in place and returned.
+        tensor_name (str): of this tensor alone. Default: None, of all
+
+    Example:
+        >>> source = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+        >>> target = nn.utils.parametrize.transfer_parametrizations_and_params(source, nn.Linear(4, 3))
+        >>> bool((source.weight == target.weight).all())
+        True
+    """
     if not is_parametrized(from_module):
         return to_module
     tables = from_module.parametrizations

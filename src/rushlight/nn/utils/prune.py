@@ -1,4 +1,9 @@
-"""Pruning: parameters multiplied by masks of zeros and ones."""
+"""Pruning: parameters multiplied by masks of zeros and ones.
+
+Pruning a parameter `weight` keeps it as `weight_orig`, puts the mask into the buffer `weight_mask`, and sets `weight`
+to their product before each call. `remove` makes that permanent. Pruned weights are zeros in a dense tensor: they
+take no less memory or time.
+"""
 
 import math
 import numbers
@@ -6,14 +11,22 @@ from abc import ABC, abstractmethod
 
 import rushlight as rl
 
-from ._hooked import pre_hooks
+from . import _hooked
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what to prune; subclasses define compute_mask and PRUNING_TYPE.
+    """Chooses what to prune: the base of all methods, whose subclasses define compute_mask and PRUNING_TYPE.
 
-    Pruning keeps the parameter as `name_orig`, the mask as the buffer `name_mask`,
-    and sets `name` before each call.
+    PRUNING_TYPE is 'unstructured', 'structured' or 'global', and says which part of a tensor pruned before the next method
+    sees.
+
+    Example:
+        >>> class Small(nn.utils.prune.BasePruningMethod):
+        ...     PRUNING_TYPE = "unstructured"
+        ...     def compute_mask(self, t, default_mask):
+        ...         return default_mask * (t.abs() > 0.1)
+        >>> Small().prune(torch.tensor([0.05, -2.0]))
+        tensor([ 0., -2.])
     """
 
     def __call__(self, module, inputs):
@@ -21,10 +34,19 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """The mask of a tensor, on top of an earlier one."""
+        """Returns the mask of a tensor, on top of an earlier one; subclasses define it.
+
+        Args:
+            t (Tensor): importance of each element, usually the parameter itself.
+            default_mask (Tensor): the mask so far.
+        """
 
     def apply_mask(self, module):
-        """The product of original and mask."""
+        """Returns the product of the original parameter and the mask.
+
+        Args:
+            module (Module): the pruned module.
+        """
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before its mask can be applied")
@@ -33,10 +55,21 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
-        """Prunes a parameter of a module; on top of an earlier pruning of it, if any."""
+        """Prunes a parameter of a module, on top of an earlier pruning of it, if any.
+
+        Args:
+            module (Module): changed in place.
+            name (str): the parameter.
+            args (any): for the constructor of the method.
+            importance_scores (Tensor): what is compared in place of the values. Default: None
+            kwargs (any): for the constructor of the method.
+
+        Returns:
+            The method.
+        """
         method = cls(*args, **kwargs)
         method._tensor_name = name
-        hooks = pre_hooks(module, "prune")
+        hooks = _hooked.pre_hooks(module, "prune")
         earlier = next(
             (k for k, h in hooks.items() if isinstance(h, BasePruningMethod) and h._tensor_name == name), None
         )
@@ -69,7 +102,13 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):
-        """A pruned copy of a tensor."""
+        """Returns a pruned copy of a tensor.
+
+        Args:
+            t (Tensor): what to prune.
+            default_mask (Tensor): an earlier mask. Default: None, all ones
+            importance_scores (Tensor): what is compared in place of the values. Default: None
+        """
         if importance_scores is not None:
             if importance_scores.shape != t.shape:
                 raise AssertionError("importance_scores should have the same shape as tensor t")
@@ -79,7 +118,11 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module):
-        """Makes the pruning permanent: the product becomes the parameter."""
+        """Makes the pruning permanent: the product becomes the parameter.
+
+        Args:
+            module (Module): the pruned module.
+        """
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -93,7 +136,18 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several prunings of one parameter, one after the other."""
+    """Holds several prunings of one parameter, applied one after the other.
+
+    Args:
+        args (BasePruningMethod): the methods, all for the same parameter.
+
+    Example:
+        >>> layer = nn.Linear(4, 1)
+        >>> for _ in range(2):
+        ...     layer = nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+        >>> int(layer.weight_mask.sum())
+        2
+    """
 
     def __init__(self, *args):
         self._pruning_methods = ()
@@ -108,7 +162,11 @@ class PruningContainer(BasePruningMethod):
                 self.add_pruning_method(method)
 
     def add_pruning_method(self, method):
-        """Adds one more step, for the same parameter."""
+        """Adds one more step, for the same parameter.
+
+        Args:
+            method (BasePruningMethod): the step.
+        """
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -128,7 +186,12 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t, default_mask):
-        """The mask of the latest step, computed on what earlier ones left."""
+        """Returns the mask of the latest step, computed on what earlier ones left.
+
+        Args:
+            t (Tensor): importance of each element.
+            default_mask (Tensor): the mask so far.
+        """
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -151,7 +214,12 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but sets the mask up."""
+    """Prunes nothing, but sets the mask up: the method behind `identity`.
+
+    Example:
+        >>> nn.utils.prune.Identity().prune(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -207,7 +275,15 @@ def _without(mask, amount, scores):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements at random."""
+    """Prunes elements at random: the method behind `random_unstructured`.
+
+    Args:
+        amount (int or float): how many elements, or which share of them.
+
+    Example:
+        >>> int((nn.utils.prune.RandomUnstructured(0.5).prune(torch.ones(6)) == 0).sum())
+        3
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -224,7 +300,15 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the elements of least magnitude."""
+    """Prunes the elements of least magnitude: the method behind `l1_unstructured`.
+
+    Args:
+        amount (int or float): how many elements, or which share of them.
+
+    Example:
+        >>> nn.utils.prune.L1Unstructured(1).prune(torch.tensor([3.0, 1.0, 2.0]))
+        tensor([3., 0., 2.])
+    """
 
     PRUNING_TYPE = "unstructured"
 
@@ -250,7 +334,16 @@ def _channel_mask(t, dim, kept):
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes whole channels along a dimension at random."""
+    """Prunes whole channels along a dimension at random: the method behind `random_structured`.
+
+    Args:
+        amount (int or float): how many channels, or which share of them.
+        dim (int): the dimension of the channels. Default: -1
+
+    Example:
+        >>> (nn.utils.prune.RandomStructured(1, dim=0).prune(torch.ones(3, 2)) == 0).sum(0)
+        tensor([1, 1])
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -277,7 +370,18 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """Prunes the channels along a dimension with the least norm."""
+    """Prunes the channels along a dimension with the least n-norm: the method behind `ln_structured`.
+
+    Args:
+        amount (int or float): how many channels, or which share of them.
+        n (float): exponent of the norm.
+        dim (int): the dimension of the channels. Default: -1
+
+    Example:
+        >>> nn.utils.prune.LnStructured(1, n=2, dim=0).prune(torch.tensor([[3.0, 4.0], [1.0, 1.0]]))
+        tensor([[3., 4.],
+                [0., 0.]])
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -306,7 +410,15 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a given mask."""
+    """Prunes by a given mask: the method behind `custom_from_mask`.
+
+    Args:
+        mask (Tensor): 1 at what stays, 0 elsewhere.
+
+    Example:
+        >>> nn.utils.prune.CustomFromMask(torch.tensor([1, 0])).prune(torch.tensor([3.0, 4.0]))
+        tensor([3., 0.])
+    """
 
     PRUNING_TYPE = "global"
 
@@ -331,37 +443,121 @@ def _pruned(method, module, name, *args, **kwargs):
 
 
 def identity(module, name):
-    """Sets the mask up without pruning."""
+    """Sets the mask of a parameter up without pruning anything.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+
+    Example:
+        >>> nn.utils.prune.identity(nn.Linear(2, 1), "weight").weight_mask
+        tensor([[1., 1.]])
+    """
     return _pruned(Identity, module, name)
 
 
 def random_unstructured(module, name, amount):
-    """Prunes a number, or a share, of elements at random."""
+    """Prunes elements of a parameter at random.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+        amount (int or float): how many elements, or which share of them.
+
+    Example:
+        >>> layer = nn.utils.prune.random_unstructured(nn.Linear(4, 2), "weight", amount=3)
+        >>> int((layer.weight == 0).sum())
+        3
+    """
     return _pruned(RandomUnstructured, module, name, amount)
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
-    """Prunes a number, or a share, of the elements of least magnitude."""
+    """Prunes the elements of a parameter that have the least magnitude.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+        amount (int or float): how many elements, or which share of them.
+        importance_scores (Tensor): what is compared in place of the values. Default: None
+
+    Example:
+        >>> layer = nn.Linear(3, 1, bias=False)
+        >>> nn.utils.vector_to_parameters(torch.tensor([3.0, 1.0, 2.0]), layer.parameters())
+        >>> nn.utils.prune.l1_unstructured(layer, "weight", amount=1).weight.detach()
+        tensor([[3., 0., 2.]])
+    """
     return _pruned(L1Unstructured, module, name, amount, importance_scores)
 
 
 def random_structured(module, name, amount, dim):
-    """Prunes a number, or a share, of channels along a dimension at random."""
+    """Prunes whole channels of a parameter at random.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+        amount (int or float): how many channels, or which share of them.
+        dim (int): the dimension of the channels; 0 is the outputs of a layer.
+
+    Example:
+        >>> layer = nn.utils.prune.random_structured(nn.Linear(3, 2), "weight", amount=1, dim=1)
+        >>> (layer.weight == 0).sum(0).sort().values
+        tensor([0, 0, 2])
+    """
     return _pruned(RandomStructured, module, name, amount, dim)
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
-    """Prunes a number, or a share, of the channels along a dimension with the least n-norm."""
+    """Prunes the channels of a parameter that have the least n-norm.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+        amount (int or float): how many channels, or which share of them.
+        n (float): exponent of the norm.
+        dim (int): the dimension of the channels; 0 is the outputs of a layer.
+        importance_scores (Tensor): what is compared in place of the values. Default: None
+
+    Example:
+        >>> layer = nn.utils.prune.ln_structured(nn.Conv2d(3, 4, 1), "weight", amount=0.5, n=2, dim=0)
+        >>> int((layer.weight.flatten(1) == 0).all(1).sum())
+        2
+    """
     return _pruned(LnStructured, module, name, amount, n, dim, importance_scores)
 
 
 def custom_from_mask(module, name, mask):
-    """Prunes by a given mask."""
+    """Prunes a parameter by a given mask.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+        mask (Tensor): 1 at what stays, 0 elsewhere.
+
+    Example:
+        >>> layer = nn.utils.prune.custom_from_mask(nn.Linear(2, 1), "bias", torch.zeros(1))
+        >>> bool(layer.bias == 0)
+        True
+    """
     return _pruned(CustomFromMask, module, name, mask)
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
-    """Prunes several parameters, given as (module, name), as if they were one."""
+    """Prunes several parameters as if they were one: layers of little importance lose more.
+
+    Args:
+        parameters (iterable): pairs (module, name).
+        pruning_method (type): an unstructured method, such as L1Unstructured.
+        importance_scores (dict): by the same pairs, what is compared in place of values. Default: None
+        kwargs (any): for the method: amount.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+        >>> pairs = [(layer, "weight") for layer in model]
+        >>> nn.utils.prune.global_unstructured(pairs, nn.utils.prune.L1Unstructured, amount=6)
+        >>> sum(int((layer.weight == 0).sum()) for layer in model)
+        6
+    """
     if not hasattr(parameters, "__iter__"):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
     parameters = list(parameters)
@@ -391,8 +587,21 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def remove(module, name):
-    """Makes the pruning of a parameter permanent."""
-    for key, hook in list(pre_hooks(module, "prune.remove").items()):
+    """Makes the pruning of a parameter permanent: the product becomes the parameter, mask and original go.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter.
+
+    Raises:
+        ValueError: the parameter is not pruned.
+
+    Example:
+        >>> layer = nn.utils.prune.l1_unstructured(nn.Linear(4, 2), "weight", amount=3)
+        >>> [name for name, _ in nn.utils.prune.remove(layer, "weight").named_parameters()]
+        ['bias', 'weight']
+    """
+    for key, hook in list(_hooked.pre_hooks(module, "prune.remove").items()):
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
             del module._forward_pre_hooks[key]
@@ -403,7 +612,15 @@ def remove(module, name):
 
 
 def is_pruned(module):
-    """Whether some parameter in a module is pruned."""
+    """Returns whether some parameter in a module, or below it, is pruned.
+
+    Args:
+        module (Module): what to look at.
+
+    Example:
+        >>> nn.utils.prune.is_pruned(nn.Linear(2, 2))
+        False
+    """
     return any(
         isinstance(hook, BasePruningMethod)
         for m in module.modules()

@@ -18,8 +18,21 @@ _Fields = namedtuple("_Fields", ["data", "batch_sizes", "sorted_indices", "unsor
 
 
 class PackedSequence(_Fields):
-    """Sequences laid step by step: batch_sizes[t] rows of `data` belong to step t, longest sequences "
-    "first."""
+    """Holds a batch of sequences of unequal length step by step, without padding.
+
+    Made by `pack_padded_sequence` and `pack_sequence`, taken and given by `nn.RNN`, `nn.LSTM` and `nn.GRU`.
+
+    Args:
+        data (Tensor): (sum of lengths, *): the rows of step 0, then of step 1, ..., longest sequences first.
+        batch_sizes (Tensor): (longest length,): how many sequences reach each step, on the CPU. Default: None
+        sorted_indices (Tensor): (N,): the order by length, None where it was given so. Default: None
+        unsorted_indices (Tensor): (N,): the way back. Default: None
+
+    Example:
+        >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 4, 2, 3]), tensor([2, 1, 1]))
+    """
 
     __slots__ = ()
 
@@ -46,7 +59,12 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """The data moved or cast; the indices follow to its device."""
+        """Moves or casts the data, with the arguments of `Tensor.to`; the indices follow to its device.
+
+        Args:
+            args (any): as for Tensor.to.
+            kwargs (any): likewise.
+        """
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -110,7 +128,15 @@ class PackedSequence(_Fields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes another."""
+    """Returns the permutation that undoes another: result[permutation[i]] = i.
+
+    Args:
+        permutation (Tensor): (N,), or None, which is returned.
+
+    Example:
+        >>> nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     out = rl.empty_like(permutation, memory_format=rl.contiguous_format)
@@ -120,9 +146,25 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
 ) -> Any:
-    """Packs padded sequences (L, N, ...), or (N, L, ...) with batch_first, of the given lengths.
+    """Packs a padded batch for a recurrent network, which then skips the padding.
 
-    Unless enforce_sorted=False, they must come with falling lengths.
+    h_n is then the state after the last real step of each sequence. `pad_packed_sequence` undoes it.
+
+    Args:
+        input (Tensor): (L, N, *), or (N, L, *) with batch_first.
+        lengths (Tensor or list of int): (N,), at least 1, on the CPU.
+        batch_first (bool): the batch is the first dimension. Default: False
+        enforce_sorted (bool): sequences must come with falling lengths; False sorts them, and sorts results back.
+            Default: True
+
+    Returns:
+        A PackedSequence.
+
+    Example:
+        >>> x = torch.tensor([[1, 2, 0], [3, 4, 5]])
+        >>> packed = nn.utils.rnn.pack_padded_sequence(x, [2, 3], batch_first=True, enforce_sorted=False)
+        >>> packed.data
+        tensor([3, 1, 4, 2, 5])
     """
     if not isinstance(lengths, rl.Tensor):
         lengths = rl.as_tensor(lengths, dtype=rl.int64, device="cpu")
@@ -178,7 +220,23 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: Any, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(padded sequences, lengths): undoes pack_padded_sequence; total_length asks for more padding."""
+    """Pads a packed batch: undoes `pack_padded_sequence`.
+
+    Args:
+        sequence (PackedSequence): what to pad.
+        batch_first (bool): gives (N, L, *) rather than (L, N, *). Default: False
+        padding_value (float): what stands behind the ends. Default: 0.0
+        total_length (int): L, at least the longest length. Default: None, the longest
+
+    Returns:
+        (padded sequences, their lengths), in the order before packing.
+
+    Example:
+        >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])
+        >>> nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 0, 0]]), tensor([3, 1]))
+    """
     sizes = sequence.batch_sizes.tolist()
     steps = len(sizes)
     if total_length is not None:
@@ -208,7 +266,21 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Stacks sequences (length, ...) of different lengths, padded: (longest, N, ...) or (N, longest, ...)."""
+    """Stacks sequences of unequal length into a padded batch.
+
+    The usual collate_fn of a DataLoader of sequences.
+
+    Args:
+        sequences (list of Tensor): each (length, *).
+        batch_first (bool): gives (N, L, *) rather than (L, N, *). Default: False
+        padding_value (float): what is put where a sequence is shorter. Default: 0.0
+        padding_side (str): 'right' or 'left'. Default: 'right'
+
+    Example:
+        >>> nn.utils.rnn.pad_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])], batch_first=True)
+        tensor([[1, 2, 3],
+                [4, 0, 0]])
+    """
     if not isinstance(sequences, (list, tuple)):
         if not hasattr(sequences, "__iter__"):
             raise RuntimeError(
@@ -237,20 +309,56 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The list of sequences of the given lengths in a padded batch."""
+    """Takes the sequences out of a padded batch: undoes `pad_sequence`.
+
+    Args:
+        padded_sequences (Tensor): (L, N, *), or (N, L, *) with batch_first.
+        lengths (Tensor): (N,).
+        batch_first (bool): the batch is the first dimension. Default: False
+
+    Returns:
+        A list of N tensors (length, *).
+
+    Example:
+        >>> nn.utils.rnn.unpad_sequence(torch.tensor([[1, 2], [4, 0]]), torch.tensor([2, 1]), batch_first=True)
+        [tensor([1, 2]), tensor([4])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [row[: int(n)] for row, n in zip(padded_sequences, lengths, strict=False)]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> Any:
-    """Packs a list of sequences (length, ...)."""
+    """Packs a list of sequences for a recurrent network.
+
+    Args:
+        sequences (list of Tensor): each (length, *).
+        enforce_sorted (bool): they must come with falling lengths; False sorts them. Default: True
+
+    Returns:
+        A PackedSequence.
+
+    Example:
+        >>> nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])]).data
+        tensor([1, 4, 2, 3])
+    """
     lengths = rl.as_tensor([s.size(0) for s in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: Any) -> list[Tensor]:
-    """The list of sequences in a PackedSequence."""
+    """Takes the sequences out of a PackedSequence: undoes `pack_sequence`.
+
+    Args:
+        packed_sequences (PackedSequence): what to take apart.
+
+    Returns:
+        A list of tensors (length, *).
+
+    Example:
+        >>> nn.utils.rnn.unpack_sequence(nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([4])]))
+        [tensor([1, 2]), tensor([4])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 

@@ -11,8 +11,14 @@ __all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStat
 
 
 class SpectralNorm:
-    """The hook that divides a weight by its largest singular value, followed by power iteration in "
-    "training."""
+    """Divides a weight by its greatest singular value before each call: the hook behind `nn.utils.spectral_norm`.
+
+    Args:
+        name (str): the parameter. Default: 'weight'
+        n_power_iterations (int): iterations at each call in training. Default: 1
+        dim (int): the dimension that makes the matrix's rows. Default: 0
+        eps (float): the least norm that vectors are divided by. Default: 1e-12
+    """
 
     _version = 1
 
@@ -141,7 +147,23 @@ class SpectralNormStateDictHook:
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a parameter by its largest singular value at each call."""
+    """Divides a parameter by its greatest singular value at each call: W / sigma(W).
+
+    The older form, a hook; `nn.utils.parametrizations.spectral_norm` is the newer one. The module keeps the
+    parameter <name>_orig and the vectors <name>_u and <name>_v.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+        n_power_iterations (int): iterations at each call in training. Default: 1
+        eps (float): the least norm that vectors are divided by. Default: 1e-12
+        dim (int): the dimension that makes the matrix's rows. Default: None, 1 for transposed convolutions, else 0
+
+    Example:
+        >>> layer = nn.utils.spectral_norm(nn.Linear(4, 3))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight_orig']
+    """
     if dim is None:
         transposed = isinstance(module, rl.nn.modules.conv._ConvTransposeNd)
         dim = 1 if transposed else 0
@@ -150,7 +172,17 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Puts the plain parameter back."""
+    """Makes the weight of `nn.utils.spectral_norm` a plain parameter again, with its present value.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+
+    Example:
+        >>> layer = nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(4, 3)))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
+    """
     for key, hook in pre_hooks(module, "remove_spectral_norm").items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

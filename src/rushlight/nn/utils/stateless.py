@@ -19,11 +19,20 @@ def _reparametrize_module(
 def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
-    """module(*args, **kwargs) with other parameters and buffers, given by their paths.
+    """Calls a module with other parameters and buffers than its own: the deprecated home of `torch.func.functional_call`.
 
     Args:
-        tie_weights: a tensor given under one of its names stands for all of them.
-        strict: all of them, and no others, must be given.
+        module (Module): its own tensors are left alone.
+        parameters_and_buffers (dict): tensors by their paths.
+        args (tuple or any): positional arguments; what is no tuple is the only one. Default: None
+        kwargs (dict): keyword arguments. Default: None
+        tie_weights (bool): a tensor given under one of its names stands for all of them. Default: True
+        strict (bool): all of them, and no others, must be given. Default: False
+
+    Example:
+        >>> layer = nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(layer, {"weight": torch.ones(1, 2)}, torch.tensor([2.0, 3.0]))
+        tensor([5.])
     """
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. Please use `torch.func.functional_call` instead.",

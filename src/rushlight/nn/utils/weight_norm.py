@@ -20,7 +20,12 @@ def norm_except_dim(v, dim):
 
 
 class WeightNorm:
-    """The hook that computes a weight from its length g and direction v before each call."""
+    """Computes a weight from its length and direction before each call: the hook behind `nn.utils.weight_norm`.
+
+    Args:
+        name (str): the parameter.
+        dim (int): the dimension with a length for each index; None for one length in all.
+    """
 
     def __init__(self, name, dim):
         self.name = name
@@ -60,8 +65,23 @@ class WeightNorm:
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Replaces a parameter by its lengths `name_g` and directions `name_v`. Newer: "
-    "parametrizations.weight_norm."""
+    """Splits a parameter into lengths <name>_g and directions <name>_v: W = g v / ||v||, computed before each call.
+
+    Deprecated, with a warning: `nn.utils.parametrizations.weight_norm` is the newer form.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+        dim (int): the dimension with a length for each index; None for one length in all. Default: 0
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     layer = nn.utils.weight_norm(nn.Linear(4, 3))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight_g', 'weight_v']
+    """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.",
@@ -73,7 +93,23 @@ def weight_norm(module, name="weight", dim=0):
 
 
 def remove_weight_norm(module, name="weight"):
-    """Puts the plain parameter back."""
+    """Makes the weight of `nn.utils.weight_norm` a plain parameter again, with its present value.
+
+    Args:
+        module (Module): changed in place and returned.
+        name (str): the parameter. Default: 'weight'
+
+    Raises:
+        ValueError: the module has no such hook.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     layer = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(4, 3)))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
+    """
     for key, hook in pre_hooks(module, "remove_weight_norm").items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)
