@@ -136,103 +136,121 @@ Tensor handed_through(const Tensor& x) {
   return alias(x);
 }
 
-// Takes ctx.name (left by save_for_backward and the mark_ functions) away; null if there is none.
-PyObject* take(PyObject* ctx, const char* name) {
-  PyObject* dict = of(ctx).dict;
-  PyObject* found = dict ? PyDict_GetItemString(dict, name) : nullptr;
-  if (!found) return nullptr;
-  Py_INCREF(found);
-  PyDict_DelItemString(dict, name);
-  return found;
+// ctx.name (left by save_for_backward and the mark_ functions), taken away from it; null if there is none.
+struct Taken {
+  PyObject* p = nullptr;
+  Taken(PyObject* ctx, const char* name) {
+    PyObject* dict = of(ctx).dict;
+    p = Py_XNewRef(dict ? PyDict_GetItemString(dict, name) : nullptr);
+    if (p) PyDict_DelItemString(dict, name);
+  }
+  ~Taken() { Py_XDECREF(p); }
+  Taken(const Taken&) = delete;
+};
+
+// What forward was given and what it left on ctx; each may be null or None.
+struct Call {
+  FunctionNode& node;
+  bool record;  // it gets history
+  PyObject *inputs, *outputs, *to_save, *dirty, *no_gradient;
+  bool tuple() const { return PyTuple_Check(outputs); }
+  Py_ssize_t count() const { return tuple() ? PyTuple_GET_SIZE(outputs) : 1; }
+  PyObject* output(Py_ssize_t i) const { return tuple() ? PyTuple_GET_ITEM(outputs, i) : outputs; }
+};
+
+void mark_written(const Call& call) {
+  if (!call.dirty || call.dirty == Py_None) return;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(call.dirty); ++i) {
+    PyObject* t = PySequence_Fast_GET_ITEM(call.dirty, i);
+    CHECK(is_tensor(t), Type, "mark_dirty can only accept variables");
+    if (call.record) {
+      NoGrad on(true);
+      check_inplace(Tensor::borrow(t));
+    }
+    bump_version(Tensor::borrow(t));
+  }
+}
+
+void connect_arguments(FunctionNode& node, PyObject* args) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+    PyObject* a = PyTuple_GET_ITEM(args, i);
+    if (!is_tensor(a)) continue;
+    auto* t = reinterpret_cast<TensorObject*>(a);
+    node.edges.push_back(t->wants_grad() ? gradient_edge(t) : Edge());
+    node.positions.push_back(i);
+  }
+}
+
+// Output i as the caller gets it: with history, and as a view where it is one. A new reference.
+PyObject* finished_output(const Call& call, Py_ssize_t i) {
+  FunctionNode& node = call.node;
+  PyObject* o = call.output(i);
+  if (!is_tensor(o)) {
+    ResultMeta none;
+    none.sizes = {-1};
+    node.results.push_back(none);
+    return Py_NewRef(o);
+  }
+  Tensor y = Tensor::borrow(o);
+  const bool is_input = contains(call.inputs, o), is_dirty = contains(call.dirty, o);
+  const bool constant = contains(call.no_gradient, o), views = call.record || grad_enabled();
+  if (is_input && !is_dirty) {
+    Tensor x = y;
+    y = handed_through(x);
+    if (views && !y->base) mark_view(y, x, ViewOrigin::InsideFunction);
+  }
+  if (!is_input && y->base && views) {
+    // A view of an input stays one, and may not be written to: its base's history could not follow. Others were
+    // made of what forward computed, and are tensors of their own.
+    if (is_view_of(call.inputs, y)) y->view_origin = ViewOrigin::InsideFunction;
+    else Py_CLEAR(y->base);
+  }
+  if (constant) node.constant.push_back(i);
+  const bool differentiable = call.record && is_differentiable(y.dtype()) && !constant;
+  node.results.push_back(ResultMeta(y));
+  if (differentiable && is_dirty) {
+    rebase_history(y, Edge(&node, static_cast<uint32_t>(i)));
+  } else if (differentiable) {
+    Py_INCREF(object(&node));
+    Py_XDECREF(object(std::exchange(y->grad_fn, &node)));
+    y->output_nr = static_cast<uint32_t>(i);
+    y->requires_grad = true;
+  }
+  return y.release();
+}
+
+void save_tensors(const Call& call) {
+  if (!call.to_save || !call.record) return;
+  FunctionNode& node = call.node;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(call.to_save); ++i) {
+    PyObject* t = PySequence_Fast_GET_ITEM(call.to_save, i);
+    if (t == Py_None) {
+      node.saved_tensors.push_back(Saved());
+      continue;
+    }
+    int32_t nr = -1;
+    for (Py_ssize_t k = 0; k < call.count(); ++k)
+      if (call.output(k) == t && (!contains(call.inputs, t) || contains(call.dirty, t))) nr = static_cast<int32_t>(k);
+    node.saved_tensors.push_back(nr >= 0 ? save_output(node, Tensor::borrow(t), nr) : save(Tensor::borrow(t)));
+  }
 }
 
 // finish_function(ctx, recorded, args, inputs, outputs): gives the outputs of forward their history.
 PyObject* finish_function(PyObject*, PyObject* arguments) {
   PyObject *ctx, *recorded, *args, *inputs, *outputs;
   if (!PyArg_ParseTuple(arguments, "OOOOO", &ctx, &recorded, &args, &inputs, &outputs)) return nullptr;
-  PyObject *to_save = take(ctx, "_to_save"), *dirty = take(ctx, "_dirty"),
-           *no_gradient = take(ctx, "_non_differentiable");
-  struct Drop {
-    PyObject *a, *b, *c;
-    ~Drop() { Py_XDECREF(a), Py_XDECREF(b), Py_XDECREF(c); }
-  } drop{to_save, dirty, no_gradient};
+  const Taken to_save(ctx, "_to_save"), dirty(ctx, "_dirty"), no_gradient(ctx, "_non_differentiable");
   return guarded([&]() -> PyObject* {
-    FunctionNode& node = of(ctx);
-    bool record = recorded == Py_True;
-    bool tuple = PyTuple_Check(outputs);
-    Py_ssize_t n = tuple ? PyTuple_GET_SIZE(outputs) : 1;
-    auto output = [&](Py_ssize_t i) { return tuple ? PyTuple_GET_ITEM(outputs, i) : outputs; };
-    node.arguments = PyTuple_GET_SIZE(args);
-    if (dirty && dirty != Py_None)
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(dirty); ++i) {
-        PyObject* t = PySequence_Fast_GET_ITEM(dirty, i);
-        CHECK(is_tensor(t), Type, "mark_dirty can only accept variables");
-        if (record) {
-          NoGrad on(true);
-          check_inplace(Tensor::borrow(t));
-        }
-        bump_version(Tensor::borrow(t));
-      }
-    if (record)
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
-        PyObject* a = PyTuple_GET_ITEM(args, i);
-        if (!is_tensor(a)) continue;
-        auto* t = reinterpret_cast<TensorObject*>(a);
-        node.edges.push_back(t->wants_grad() ? gradient_edge(t) : Edge());
-        node.positions.push_back(i);
-      }
-    Owned result(PyTuple_New(n));
-    SmallVector<Tensor, 4> rebased;
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      PyObject* o = output(i);
-      if (!is_tensor(o)) {
-        PyTuple_SET_ITEM(result.p, i, Py_NewRef(o));
-        ResultMeta none;
-        none.sizes = {-1};
-        node.results.push_back(none);
-        continue;
-      }
-      Tensor y = Tensor::borrow(o);
-      bool is_input = contains(inputs, o), is_dirty = contains(dirty, o);
-      if (is_input && !is_dirty) {
-        Tensor x = y;
-        y = handed_through(x);
-        if ((record || grad_enabled()) && !y->base) mark_view(y, x, ViewOrigin::InsideFunction);
-      }
-      if (!is_input && y->base && (record || grad_enabled())) {
-        // A view of an input stays one, and may not be written to: its base's history could not follow. Others were
-        // made of what forward computed, and are tensors of their own.
-        if (is_view_of(inputs, y)) y->view_origin = ViewOrigin::InsideFunction;
-        else Py_CLEAR(y->base);
-      }
-      if (contains(no_gradient, o)) node.constant.push_back(i);
-      bool differentiable = record && is_differentiable(y.dtype()) && !contains(no_gradient, o);
-      node.results.push_back(ResultMeta(y));
-      if (differentiable && is_dirty) {
-        rebase_history(y, Edge(&node, static_cast<uint32_t>(i)));
-      } else if (differentiable) {
-        Py_INCREF(object(&node));
-        Py_XDECREF(object(std::exchange(y->grad_fn, &node)));
-        y->output_nr = static_cast<uint32_t>(i);
-        y->requires_grad = true;
-      }
-      PyTuple_SET_ITEM(result.p, i, y.release());
-    }
-    if (to_save && record)
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(to_save); ++i) {
-        PyObject* t = PySequence_Fast_GET_ITEM(to_save, i);
-        if (t == Py_None) {
-          node.saved_tensors.push_back(Saved());
-          continue;
-        }
-        int32_t nr = -1;
-        for (Py_ssize_t k = 0; k < n; ++k)
-          if (output(k) == t && (!contains(inputs, t) || contains(dirty, t))) nr = static_cast<int32_t>(k);
-        node.saved_tensors.push_back(nr >= 0 ? save_output(node, Tensor::borrow(t), nr) : save(Tensor::borrow(t)));
-      }
+    const Call call{of(ctx), recorded == Py_True, inputs, outputs, to_save.p, dirty.p, no_gradient.p};
+    call.node.arguments = PyTuple_GET_SIZE(args);
+    mark_written(call);
+    if (call.record) connect_arguments(call.node, args);
+    Owned result(PyTuple_New(call.count()));
+    for (Py_ssize_t i = 0; i < call.count(); ++i) PyTuple_SET_ITEM(result.p, i, finished_output(call, i));
+    save_tensors(call);
     Py_INCREF(ctx);
-    finish_node(&node);
-    return Py_NewRef(tuple ? result.p : PyTuple_GET_ITEM(result.p, 0));
+    finish_node(&call.node);
+    return Py_NewRef(call.tuple() ? result.p : PyTuple_GET_ITEM(result.p, 0));
   });
 }
 

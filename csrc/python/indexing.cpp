@@ -231,54 +231,58 @@ void check_history(const Tensor& value) {
   if (grad_enabled() && value->base && value->wants_grad()) grad_fn_of(value.get());
 }
 
-void set(const Tensor& self, PyObject* index, PyObject* given) {
-  if (g_lazy_views && (self->lazy() || has_lazy(given))) {
-    // Assigning element by element is the same under the marks.
-    CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a tensor");
-    Tensor value =
-        is_tensor(given) ? Tensor::borrow(given) : ops::full({}, scalar_from(given), self.dtype(), self.device());
-    return set(ops::under(self), index, ops::as_under(self, value).object());
-  }
-  CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
-        info(self.dtype()).legacy, "Tensor");
-  Walk walk(self);
-  walk.run(index);
-  const Tensor& target = walk.view();
-  Value value = Arg<Value>::load(given);
+// x[view] = value: what the index leaves is a view of x.
+void set_view(const Tensor& target, const Value& value) {
   if (!value.is_tensor()) {
-    CHECK(!value.number.above_int64(), Value, "Overflow when unpacking long long: the integer does not fit 64 bits");
-    value.number = single_element(value.number, target.dtype());
-  }
-  if (!walk.advanced()) {
-    if (!value.is_tensor()) {
-      struct Fill {
-        const Tensor& target;
-        const Value& value;
-      } call{target, value};
-      apply_inplace(
-          "fill_", target, InplaceTraits{true, true, false},
-          [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
-      return;
-    }
-    Tensor source = value.tensor;
-    if (!(source.sizes() == target.sizes())) {
-      if (source.dim() == 0 && grad_enabled() && source.requires_grad()) check_view_history(target);  // as fill_ does
-      // A dimension of size 1 may get another stride, and the elements do no longer count as the target's own.
-      source = trimmed(source, source.storage() == target.storage());
-      Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
-      if (source.storage() == target.storage()) {
-        const bool itself = source->offset == target->offset && source.dtype() == target.dtype() &&
-                            spread.strides() == target.strides();  // nothing to do
-        // x[:] = x[0]: the row is read again and again while it is written.
-        const bool copied = value.tensor.dim() == 0 || (!itself && repeats(spread));
-        source = copied ? ops::clone(source) : spread;
-      }
-    }
-    check_history(source);
-    ops::copy_(target, source, false);
+    struct Fill {
+      const Tensor& target;
+      const Value& value;
+    } call{target, value};
+    apply_inplace(
+        "fill_", target, InplaceTraits{true, true, false},
+        [](void* c) { return ops::fill(static_cast<Fill*>(c)->target, static_cast<Fill*>(c)->value); }, &call);
     return;
   }
-  const ops::IndexList& indices = walk.indices();
+  Tensor source = value.tensor;
+  if (!(source.sizes() == target.sizes())) {
+    if (source.dim() == 0 && grad_enabled() && source.requires_grad()) check_view_history(target);  // as fill_ does
+    // A dimension of size 1 may get another stride, and the elements do no longer count as the target's own.
+    source = trimmed(source, source.storage() == target.storage());
+    Tensor spread = ops::expand(source, target.sizes());  // says in its own words when it does not fit
+    if (source.storage() == target.storage()) {
+      const bool itself = source->offset == target->offset && source.dtype() == target.dtype() &&
+                          spread.strides() == target.strides();  // nothing to do
+      // x[:] = x[0]: the row is read again and again while it is written.
+      const bool copied = value.tensor.dim() == 0 || (!itself && repeats(spread));
+      source = copied ? ops::clone(source) : spread;
+    }
+  }
+  check_history(source);
+  ops::copy_(target, source, false);
+}
+
+// x[mask] = number
+void set_masked(const Tensor& target, Tensor mask, const Value& value, bool savable) {
+  CHECK(mask.dim() <= target.dim(), Index, "too many indices for tensor of dimension ", target.dim());
+  for (int64_t d = 0; d < mask.dim(); ++d)
+    CHECK(mask.sizes()[d] == target.sizes()[d], Index, "The shape of the mask ", to_text(mask.sizes()), " at index ", d,
+          " does not match the shape of the indexed tensor ", to_text(target.sizes()), " at index ", d);
+  while (mask.dim() < target.dim()) mask = ops::unsqueeze(mask, -1);
+  struct Fill {
+    const Tensor &target, &mask;
+    const Value& value;
+  } call{target, mask, value};
+  apply_inplace(
+      "masked_fill_", target, InplaceTraits{true, savable, true},
+      [](void* c) {
+        auto* f = static_cast<Fill*>(c);
+        return ops::masked_fill(f->target, f->mask, f->value);
+      },
+      &call);
+}
+
+// x[indices] = value
+void set_indexed(const Tensor& target, const ops::IndexList& indices, const Value& value) {
   // Before anything is written: the value may be a view that has lost its history, and what was made in inference mode
   // cannot be saved.
   bool savable = true;
@@ -286,32 +290,12 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
     if (value.is_tensor() && value.tensor->wants_grad()) grad_fn_of(value.tensor.get());
     for (const Tensor& i : indices) savable = savable && !(i.defined() && i->inference);
   }
-  bool single = !value.is_tensor() || value.tensor.dim() == 0;
-  if (single && indices.size() == 1 && indices[0].dtype() == DType::Bool && indices[0].dim() > 0) {
-    // x[mask] = number
-    Tensor mask = indices[0];
-    CHECK(mask.dim() <= target.dim(), Index, "too many indices for tensor of dimension ", target.dim());
-    for (int64_t d = 0; d < mask.dim(); ++d)
-      CHECK(mask.sizes()[d] == target.sizes()[d], Index, "The shape of the mask ", to_text(mask.sizes()), " at index ",
-            d, " does not match the shape of the indexed tensor ", to_text(target.sizes()), " at index ", d);
-    while (mask.dim() < target.dim()) mask = ops::unsqueeze(mask, -1);
-    struct Fill {
-      const Tensor &target, &mask;
-      const Value& value;
-    } call{target, mask, value};
-    apply_inplace(
-        "masked_fill_", target, InplaceTraits{true, savable, true},
-        [](void* c) {
-          auto* f = static_cast<Fill*>(c);
-          return ops::masked_fill(f->target, f->mask, f->value);
-        },
-        &call);
-    return;
-  }
+  const bool single = !value.is_tensor() || value.tensor.dim() == 0;
+  const bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
+  if (single && masked && indices[0].dim() > 0) return set_masked(target, indices[0], value, savable);
   Tensor values;
   if (!value.is_tensor()) values = ops::full({}, value.number, target.dtype(), target.device());
   else values = trimmed(value.tensor);  // leading dimensions of size 1 never count
-  bool masked = indices.size() == 1 && indices[0].defined() && indices[0].dtype() == DType::Bool;
   const bool fills = masked && values.numel() == 1;
   if (!fills) check_no_overlap(target, values);
   for (const Tensor& i : indices)
@@ -324,6 +308,27 @@ void set(const Tensor& self, PyObject* index, PyObject* given) {
         return ops::index_put(w->target, *w->indices, w->value, false);
       },
       &call);
+}
+
+void set(const Tensor& self, PyObject* index, PyObject* given) {
+  if (g_lazy_views && (self->lazy() || has_lazy(given))) {
+    // Assigning element by element is the same under the marks.
+    CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a tensor");
+    Tensor value =
+        is_tensor(given) ? Tensor::borrow(given) : ops::full({}, scalar_from(given), self.dtype(), self.device());
+    return set(ops::under(self), index, ops::as_under(self, value).object());
+  }
+  CHECK(is_tensor(given) || is_number(given), Type, "can't assign a ", Py_TYPE(given)->tp_name, " to a torch.",
+        info(self.dtype()).legacy, "Tensor");
+  Walk walk(self);
+  walk.run(index);
+  Value value = Arg<Value>::load(given);
+  if (!value.is_tensor()) {
+    CHECK(!value.number.above_int64(), Value, "Overflow when unpacking long long: the integer does not fit 64 bits");
+    value.number = single_element(value.number, walk.view().dtype());
+  }
+  if (walk.advanced()) set_indexed(walk.view(), walk.indices(), value);
+  else set_view(walk.view(), value);
 }
 
 }  // namespace

@@ -230,71 +230,75 @@ TensorObject* new_tensor_object(PyTypeObject* type) {
   return t;
 }
 
+static const char kTensorDoc[] =
+    "An n-dimensional array of one element type. torch.tensor(data), zeros(size), randn(size) and other functions "
+    "make\n"
+    "them; operations on tensors with requires_grad=True are recorded, and backward() computes gradients.";
+
+static PyMemberDef kTensorMembers[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+static PyType_Slot kTensorSlots[] = {
+    {Py_tp_doc, const_cast<char*>(kTensorDoc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
+    {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
+    {Py_tp_getset, kTensorAttributes},
+    {Py_tp_methods, kTensorMethods},
+    {Py_tp_members, kTensorMembers},
+    {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
+    {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
+    {Py_mp_subscript, reinterpret_cast<void*>(tensor_getitem)},
+    {Py_mp_ass_subscript, reinterpret_cast<void*>(tensor_setitem)},
+    {Py_sq_length, reinterpret_cast<void*>(tensor_length)},
+    {Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},
+    {Py_nb_float, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_float, "__float__">, "__float__">)},
+    {Py_nb_int, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_int, "__int__">, "__int__">)},
+    {Py_nb_index, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_index, "__index__">, "__index__">)},
+    {Py_nb_add, reinterpret_cast<void*>(op_add)},
+    {Py_nb_subtract, reinterpret_cast<void*>(op_subtract)},
+    {Py_nb_multiply, reinterpret_cast<void*>(op_multiply)},
+    {Py_nb_true_divide, reinterpret_cast<void*>(op_divide)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(op_matmul)},
+    {Py_nb_negative, reinterpret_cast<void*>(op_negative)},
+    {Py_nb_inplace_add, reinterpret_cast<void*>(op_iadd)},
+    {Py_nb_inplace_subtract, reinterpret_cast<void*>(op_isubtract)},
+    {Py_nb_inplace_multiply, reinterpret_cast<void*>(op_imultiply)},
+    {Py_nb_inplace_true_divide, reinterpret_cast<void*>(op_idivide)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
+    {Py_nb_power, reinterpret_cast<void*>(op_power)},
+    {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
+    {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
+    {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
+    {Py_nb_and, reinterpret_cast<void*>(op_and)},
+    {Py_nb_or, reinterpret_cast<void*>(op_or)},
+    {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
+    {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
+    {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
+    {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
+    {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
+    {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
+    {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
+    {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
+    {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
+    {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
+    {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
+    {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
+    {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
+    {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
+    {0, nullptr}};
+
+// A function of the module that calls without overrides, kept in `found` too.
+static void add_disabled(PyObject* module, PyMethodDef& method, PyObject*& found) {
+  found = PyCFunction_NewEx(&method, nullptr, nullptr);
+  PyModule_AddObjectRef(module, method.ml_name, found);
+}
+
 int install_tensor_type(PyObject* module) {
-  const char* doc =
-      "An n-dimensional array of one element type. torch.tensor(data), zeros(size), randn(size) and other functions "
-      "make\n"
-      "them; operations on tensors with requires_grad=True are recorded, and backward() computes gradients.";
-  PyType_Slot slots[] = {
-      {Py_tp_doc, const_cast<char*>(doc)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-      {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
-      {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
-      {Py_tp_new, reinterpret_cast<void*>(tensor_new)},
-      {Py_tp_getset, kTensorAttributes},
-      {Py_tp_methods, kTensorMethods},
-      {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
-      {Py_mp_length, reinterpret_cast<void*>(tensor_length)},
-      {Py_mp_subscript, reinterpret_cast<void*>(tensor_getitem)},
-      {Py_mp_ass_subscript, reinterpret_cast<void*>(tensor_setitem)},
-      {Py_sq_length, reinterpret_cast<void*>(tensor_length)},
-      {Py_nb_bool, reinterpret_cast<void*>(tensor_bool)},
-      {Py_nb_float, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_float, "__float__">, "__float__">)},
-      {Py_nb_int, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_int, "__int__">, "__int__">)},
-      {Py_nb_index, reinterpret_cast<void*>(asked_slot<dispatched_slot<tensor_index, "__index__">, "__index__">)},
-      {Py_nb_add, reinterpret_cast<void*>(op_add)},
-      {Py_nb_subtract, reinterpret_cast<void*>(op_subtract)},
-      {Py_nb_multiply, reinterpret_cast<void*>(op_multiply)},
-      {Py_nb_true_divide, reinterpret_cast<void*>(op_divide)},
-      {Py_nb_matrix_multiply, reinterpret_cast<void*>(op_matmul)},
-      {Py_nb_negative, reinterpret_cast<void*>(op_negative)},
-      {Py_nb_inplace_add, reinterpret_cast<void*>(op_iadd)},
-      {Py_nb_inplace_subtract, reinterpret_cast<void*>(op_isubtract)},
-      {Py_nb_inplace_multiply, reinterpret_cast<void*>(op_imultiply)},
-      {Py_nb_inplace_true_divide, reinterpret_cast<void*>(op_idivide)},
-      {Py_tp_richcompare, reinterpret_cast<void*>(op_compare)},
-      {Py_nb_power, reinterpret_cast<void*>(op_power)},
-      {Py_nb_floor_divide, reinterpret_cast<void*>(op_floor_divide)},
-      {Py_nb_remainder, reinterpret_cast<void*>(op_remainder)},
-      {Py_nb_divmod, reinterpret_cast<void*>(op_divmod)},
-      {Py_nb_and, reinterpret_cast<void*>(op_and)},
-      {Py_nb_or, reinterpret_cast<void*>(op_or)},
-      {Py_nb_xor, reinterpret_cast<void*>(op_xor)},
-      {Py_nb_lshift, reinterpret_cast<void*>(op_lshift)},
-      {Py_nb_rshift, reinterpret_cast<void*>(op_rshift)},
-      {Py_nb_invert, reinterpret_cast<void*>(op_invert)},
-      {Py_nb_absolute, reinterpret_cast<void*>(op_absolute)},
-      {Py_nb_positive, reinterpret_cast<void*>(op_positive)},
-      {Py_nb_inplace_power, reinterpret_cast<void*>(op_ipower)},
-      {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(op_ifloor_divide)},
-      {Py_nb_inplace_remainder, reinterpret_cast<void*>(op_iremainder)},
-      {Py_nb_inplace_and, reinterpret_cast<void*>(op_iand)},
-      {Py_nb_inplace_or, reinterpret_cast<void*>(op_ior)},
-      {Py_nb_inplace_xor, reinterpret_cast<void*>(op_ixor)},
-      {Py_nb_inplace_lshift, reinterpret_cast<void*>(op_ilshift)},
-      {Py_nb_inplace_rshift, reinterpret_cast<void*>(op_irshift)},
-      {0, nullptr}};
-  static PyMemberDef members[] = {
-      {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY, nullptr},
-      {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
-      {nullptr, 0, 0, 0, nullptr}};
-  PyType_Slot all[sizeof slots / sizeof *slots + 1];
-  size_t n = sizeof slots / sizeof *slots - 1;
-  std::copy(slots, slots + n, all);
-  all[n] = {Py_tp_members, members};
-  all[n + 1] = {0, nullptr};
   PyType_Spec spec = {"rushlight.Tensor", sizeof(TensorObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, all};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, kTensorSlots};
   g_tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!g_tensor_type) return -1;
   g_tensor_type->tp_name = "Tensor";  // what Python's own messages call it
@@ -307,13 +311,11 @@ int install_tensor_type(PyObject* module) {
   static PyMethodDef disabled = {"_disabled_torch_function_impl",
                                  [](PyObject*, PyObject* args) { return call_without(args, "_set_torch_function"); },
                                  METH_VARARGS, nullptr};
-  g_disabled_torch_function = PyCFunction_NewEx(&disabled, nullptr, nullptr);
-  PyModule_AddObjectRef(module, "_disabled_torch_function_impl", g_disabled_torch_function);
+  add_disabled(module, disabled, g_disabled_torch_function);
   static PyMethodDef no_dispatch = {"_disabled_torch_dispatch_impl",
                                     [](PyObject*, PyObject* args) { return call_without(args, "_set_torch_dispatch"); },
                                     METH_VARARGS, nullptr};
-  g_disabled_torch_dispatch = PyCFunction_NewEx(&no_dispatch, nullptr, nullptr);
-  PyModule_AddObjectRef(module, "_disabled_torch_dispatch_impl", g_disabled_torch_dispatch);
+  add_disabled(module, no_dispatch, g_disabled_torch_dispatch);
   PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), "__torch_dispatch__", g_disabled_torch_dispatch);
   return PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(g_tensor_type));
 }

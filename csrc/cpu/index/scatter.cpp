@@ -137,123 +137,141 @@ void put_rows(const Nest<3>& nest, const OffsetSet<1>& set, const PutLoops& loop
   else parallel_for(0, bands, 1, run);
 }
 
-template <int K> void put_at(const View& target, const View& values, const IndexSpec& spec, const PutLoops& loops) {
-  const View* views[2 + K] = {&target, &values};
-  for (int k = 0; k < K; ++k) views[2 + k] = &spec.indices[k];
-  constexpr int N = 2 + K;
-  Nest<N> nest(views, Order::Repeated);
-  OffsetSet<K> set(spec, itemsize(target.dtype));
-  Split<N> split(nest);
-  const int64_t* step = nest.strides[0];
-  bool row = true;
-  for (int k = 0; k < K; ++k) row &= step[2 + k] == 0;
-  row &= step[0] != 0;  // along a serial run equal positions must be combined one by one, which a vector would not do
-
-  if constexpr (K == 1) {
-    const Index& index = set.index[0];
-    const bool one_run = nest.ndim == 1 && step[0] == 0 && index.checked && index.stride > 0;
-    const bool large = nest.total > kBandedRun && index.size * index.stride > kBandedBytes;
-    if (one_run && large && num_threads() > 1 && !in_parallel())
-      return put_in_bands(nest, set, itemsize(target.dtype), loops);
-    if (row && nest.ndim == 2 && nest.strides[1][0] == 0 && nest.sizes[1] >= kFewRows)
-      return put_rows(nest, set, loops);
+// A put of K index tensors, walked run by run. Dimensions along which positions cannot be equal are free to be cut
+// among threads; along the serial ones every target element sees its values in order.
+template <int K> class Put {
+ public:
+  Put(const View& target, const View& values, const IndexSpec& spec, const PutLoops& put_loops)
+      : nest_(views_of(target, values, spec)),
+        set_(spec, itemsize(target.dtype)),
+        split_(nest_),
+        loops_(put_loops),
+        item_(itemsize(target.dtype)) {
+    // Along a serial run equal positions must be combined one by one, which a vector would not do.
+    row_ = step_[0] != 0;
+    for (int k = 0; k < K; ++k) row_ &= step_[2 + k] == 0;
+    // Short rows whose positions differ within the row only: as many as a chunk holds go as one run, since values and
+    // indices of one row continue those of the row before.
+    continues_ = split_.free_count > 0 && split_.serial_count == 1 && step_[0] == 0 && nest_.sizes[0] <= kChunk / 4;
+    if (!continues_) return;
+    const int64_t* next = nest_.strides[split_.free[0]];
+    for (int k = 1; k < N; ++k) continues_ &= next[k] == nest_.sizes[0] * step_[k];
   }
 
-  // Short rows whose positions differ within the row only: as many as a chunk holds go as one run, since values and
-  // indices of one row continue those of the row before.
-  bool continues = split.free_count > 0 && split.serial_count == 1 && step[0] == 0 && nest.sizes[0] <= kChunk / 4;
-  if (continues) {
-    const int64_t* next = nest.strides[split.free[0]];
-    for (int k = 1; k < N; ++k) continues &= next[k] == nest.sizes[0] * step[k];
+  void run() {
+    if constexpr (K == 1) {
+      const Index& index = set_.index[0];
+      const bool one_run = nest_.ndim == 1 && step_[0] == 0 && index.checked && index.stride > 0;
+      const bool large = nest_.total > kBandedRun && index.size * index.stride > kBandedBytes;
+      if (one_run && large && num_threads() > 1 && !in_parallel()) return put_in_bands(nest_, set_, item_, loops_);
+      if (row_ && nest_.ndim == 2 && nest_.strides[1][0] == 0 && nest_.sizes[1] >= kFewRows)
+        return put_rows(nest_, set_, loops_);
+    }
+    // Every target element sees its values in the same order however the free dimensions are cut.
+    int64_t grain = kPutWork / split_.serial_total + 1;
+    const int64_t share = split_.free_total / (4 * num_threads()) + 1;
+    if (share > grain) grain = share;
+    if (inner_free() && grain < kPutGrain) grain = kPutGrain;  // neighbours share cache lines
+    const int64_t few = inner_free() ? 2 : 4;  // pieces of one size, in multiples that few threads share evenly
+    const int64_t pieces = ((split_.free_total + grain - 1) / grain + few - 1) / few * few;
+    grain = (split_.free_total + pieces - 1) / pieces;
+    if (nest_.total <= kPutSerial || split_.free_total <= grain) return piece(0, split_.free_total);
+    parallel_for(0, split_.free_total, grain, [this](int64_t begin, int64_t end) { piece(begin, end); });
   }
-  auto run_rows = [&](char* const* at, int64_t rows) {
-    const int64_t n = nest.sizes[0], next = nest.strides[split.free[0]][0];
-    int64_t offsets[kChunk];
+
+ private:
+  static constexpr int N = 2 + K;
+  static constexpr int64_t kPutWork = 8192, kPutGrain = 128, kPutSerial = 32768;  // elements
+  Nest<N> nest_;
+  OffsetSet<K> set_;
+  Split<N> split_;
+  const PutLoops& loops_;
+  int64_t item_;
+  const int64_t* step_ = nest_.strides[0];
+  bool row_ = false, continues_ = false;
+
+  static Nest<N> views_of(const View& target, const View& values, const IndexSpec& spec) {
+    const View* views[N] = {&target, &values};
+    for (int k = 0; k < K; ++k) views[2 + k] = &spec.indices[k];
+    return Nest<N>(views, Order::Repeated);
+  }
+  bool inner_free() const { return step_[0] != 0; }
+
+  // Positions of n elements from `at` on, along the innermost dimension.
+  void resolve(char* const* at, int64_t first, int64_t n, int64_t* offsets) const {
     char* from[K];
+    for (int k = 0; k < K; ++k) from[k] = at[2 + k] + first * step_[2 + k];
+    set_.resolve(from, step_ + 2, n, offsets);
+  }
+  void put_run(char* const* at, int64_t n) const {
+    if (row_) return loops_.row(at[0] + set_.resolve_one(at + 2), step_[0], at[1], step_[1], n);
+    int64_t offsets[kChunk];
+    for (int64_t i = 0; i < n; i += kChunk) {
+      const int64_t m = n - i < kChunk ? n - i : kChunk;
+      resolve(at, i, m, offsets);
+      loops_.each(at[0] + i * step_[0], step_[0], at[1] + i * step_[1], step_[1], offsets, m);
+    }
+  }
+  void put_short_rows(char* const* at, int64_t rows) const {
+    const int64_t n = nest_.sizes[0], next = nest_.strides[split_.free[0]][0];
+    int64_t offsets[kChunk];
     for (int64_t r = 0, m; r < rows; r += m) {
       m = kChunk / n < rows - r ? kChunk / n : rows - r;
-      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + r * n * step[2 + k];
-      set.resolve(from, step + 2, m * n, offsets);
+      resolve(at, r * n, m * n, offsets);
       for (int64_t i = 1; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) offsets[i * n + j] += i * next;
-      loops.each(at[0] + r * next, 0, at[1] + r * n * step[1], step[1], offsets, m * n);
+      loops_.each(at[0] + r * next, 0, at[1] + r * n * step_[1], step_[1], offsets, m * n);
     }
-  };
-  auto run = [&](char* const* at, int64_t n) {
-    if (row) return loops.row(at[0] + set.resolve_one(at + 2), step[0], at[1], step[1], n);
-    int64_t offsets[kChunk];
-    char* from[K];
-    for (int64_t i = 0; i < n; i += kChunk) {
-      int64_t m = n - i < kChunk ? n - i : kChunk;
-      for (int k = 0; k < K; ++k) from[k] = at[2 + k] + i * step[2 + k];
-      set.resolve(from, step + 2, m, offsets);
-      loops.each(at[0] + i * step[0], step[0], at[1] + i * step[1], step[1], offsets, m);
-    }
-  };
-
+  }
   // Walks all serial dimensions from the given pointers, `n` elements of the innermost dimension at a time.
-  bool inner_free = step[0] != 0;
-  auto walk = [&](char* const* start, int64_t n) {
+  void walk(char* const* start, int64_t n) const {
     char* at[N];
     for (int k = 0; k < N; ++k) at[k] = start[k];
     int64_t index[kMaxDims] = {};
-    int first = inner_free ? 0 : 1;  // the innermost dimension is the run itself when serial
+    const int first = inner_free() ? 0 : 1;  // the innermost dimension is the run itself when serial
     for (;;) {
-      run(at, n);
+      put_run(at, n);
       int s = first;
-      for (; s < split.serial_count; ++s) {
-        int d = split.serial[s];
-        for (int k = 0; k < N; ++k) at[k] += nest.strides[d][k];
-        if (++index[s] < nest.sizes[d]) break;
-        for (int k = 0; k < N; ++k) at[k] -= nest.sizes[d] * nest.strides[d][k];
+      for (; s < split_.serial_count; ++s) {
+        const int d = split_.serial[s];
+        for (int k = 0; k < N; ++k) at[k] += nest_.strides[d][k];
+        if (++index[s] < nest_.sizes[d]) break;
+        for (int k = 0; k < N; ++k) at[k] -= nest_.sizes[d] * nest_.strides[d][k];
         index[s] = 0;
       }
-      if (s == split.serial_count) return;
+      if (s == split_.serial_count) return;
     }
-  };
-
-  auto piece = [&](int64_t begin, int64_t end) {
+  }
+  // Elements [begin, end) of the free dimensions.
+  void piece(int64_t begin, int64_t end) const {
+    const bool runs = inner_free() || continues_;  // along the innermost free dimension
     while (begin < end) {
       char* at[N];
-      for (int k = 0; k < N; ++k) at[k] = nest.data[k];
-      int64_t rest = begin, n = inner_free ? 0 : nest.sizes[0];
-      for (int f = 0; f < split.free_count; ++f) {
-        int d = split.free[f];
-        int64_t i = rest % nest.sizes[d];
-        rest /= nest.sizes[d];
-        for (int k = 0; k < N; ++k) at[k] += i * nest.strides[d][k];
-        if (f == 0 && continues) {
-          n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
-          continue;
-        }
-        if (f == 0 && inner_free) n = nest.sizes[d] - i < end - begin ? nest.sizes[d] - i : end - begin;
+      for (int k = 0; k < N; ++k) at[k] = nest_.data[k];
+      int64_t rest = begin, n = runs ? 0 : nest_.sizes[0];
+      for (int f = 0; f < split_.free_count; ++f) {
+        const int d = split_.free[f];
+        const int64_t i = rest % nest_.sizes[d];
+        rest /= nest_.sizes[d];
+        for (int k = 0; k < N; ++k) at[k] += i * nest_.strides[d][k];
+        if (f == 0 && runs) n = nest_.sizes[d] - i < end - begin ? nest_.sizes[d] - i : end - begin;
       }
-      if (continues) run_rows(at, n);
+      if (continues_) put_short_rows(at, n);
       else walk(at, n);
-      begin += inner_free || continues ? n : 1;
+      begin += runs ? n : 1;
     }
-  };
-  // Every target element sees its values in the same order however the free dimensions are cut.
-  int64_t grain = 8192 / split.serial_total + 1;
-  int64_t share = split.free_total / (4 * num_threads()) + 1;
-  if (share > grain) grain = share;
-  if (inner_free && grain < 128) grain = 128;  // neighbours share cache lines
-  const int64_t few = inner_free ? 2 : 4;      // pieces of one size, in multiples that few threads share evenly
-  const int64_t pieces = ((split.free_total + grain - 1) / grain + few - 1) / few * few;
-  grain = (split.free_total + pieces - 1) / pieces;
-  if (nest.total <= 32768 || split.free_total <= grain) return piece(0, split.free_total);
-  parallel_for(0, split.free_total, grain, piece);
-}
+  }
+};
 
 }  // namespace
 
 void put(const View& target, const View& values, const IndexSpec& spec, Combine combine) {
   if (values.numel() == 0) return;
   PutLoops loops = put_loops(target.dtype, combine);
-  if (spec.count == 1) return put_at<1>(target, values, spec, loops);
-  if (spec.count == 2) return put_at<2>(target, values, spec, loops);
+  if (spec.count == 1) return Put<1>(target, values, spec, loops).run();
+  if (spec.count == 2) return Put<2>(target, values, spec, loops).run();
   Folded folded(spec, itemsize(target.dtype));
-  put_at<1>(target, values, folded.spec(), loops);
+  Put<1>(target, values, folded.spec(), loops).run();
 }
 
 }  // namespace rl::RL_ISA

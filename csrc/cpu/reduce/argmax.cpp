@@ -122,12 +122,16 @@ template <bool largest, class C, class I> void index_in_groups(const C* p, int64
     }
 }
 
-template <bool largest, class C>
-void extremum_of(const View* values, const View& indices, const View& in, const Source<C>& source) {
-  ReducePlan plan(indices, in, values);
-  if (plan.outputs == 0) return;
+// Extrema with their indices along one dimension, in the order of a plan.
+template <bool largest, class C> struct Extrema {
+  const View* values;  // or null
+  const View& indices;
+  const Source<C>& source;
+  const ReducePlan& plan;
   int64_t stride = plan.rin[0];
-  auto part = [&](const ReducePlan::Unit& u, int64_t r0, int64_t r1, Position<C>* out) {
+
+  // The extrema of a unit over [r0, r1) of the reduced dimension.
+  void part(const ReducePlan::Unit& u, int64_t r0, int64_t r1, Position<C>* out) const {
     if (plan.narrow_rows(u.n, r1 - r0)) return index_in_narrow<largest>(source, u.in, u.n, r0, r1, out);
     if (plan.columns) return index_in_columns<largest>(source, u.in, u.n, plan.kin[0], stride, r0, r1, out);
     auto rows = [&](const Source<C>& from, int64_t offset, int64_t count, Position<C>* to) {
@@ -138,74 +142,87 @@ void extremum_of(const View* values, const View& indices, const View& in, const 
         }))
       return;
     rows(source, u.in, u.n, out);
-  };
-  auto store = [&](const ReducePlan::Unit& u, const Position<C>* positions) {
-    int64_t* o = indices.as<int64_t>() + u.out;
-    for (int64_t j = 0; j < u.n; ++j) o[j * plan.kout[0]] = positions[j].index;
+  }
+  // value(j) of n elements goes to the values from `to` on.
+  template <class Value> void store_values(int64_t n, int64_t to, int64_t step, Value value) const {
     if (!values) return;
     visit_compute(values->dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       if constexpr (!is_complex_v<T>) {
-        T* v = values->as<T>() + u.out2;
-        for (int64_t j = 0; j < u.n; ++j) v[j * plan.kout2[0]] = static_cast<T>(positions[j].value);
-      }
-    });
-  };
-  auto store_values = [&](const C* from, int64_t n, int64_t to) {
-    visit_compute(values->dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      if constexpr (!is_complex_v<T>) {
         T* v = values->as<T>() + to;
-        for (int64_t j = 0; j < n; ++j) v[j] = static_cast<T>(from[j]);
+        for (int64_t j = 0; j < n; ++j) v[j * step] = static_cast<T>(value(j));
       }
     });
-  };
-  if (plan.short_lines() && (!values || (plan.kout2[0] == 1 && (plan.kept == 1 || plan.kout2[1] == plan.ksize[0])))) {
+  }
+  void store(const ReducePlan::Unit& u, const Position<C>* positions) const {
+    int64_t* o = indices.as<int64_t>() + u.out;
+    for (int64_t j = 0; j < u.n; ++j) o[j * plan.kout[0]] = positions[j].index;
+    store_values(u.n, u.out2, plan.kout2[0], [&](int64_t j) { return positions[j].value; });
+  }
+
+  // Lines shorter than a vector, several at a time; false if these are none.
+  bool run_short() const {
+    const bool dense = !values || (plan.kout2[0] == 1 && (plan.kept == 1 || plan.kout2[1] == plan.ksize[0]));
+    if (!plan.short_lines() || !dense) return false;
     const bool direct = source.direct();
     const ShortLines cut(plan, !direct);
-    if (cut.fits())
-      return cut.each(kLanes<C>, [&](int64_t from, int64_t to, int64_t lines, int64_t n, int64_t safe) {
-        using I = std::conditional_t<sizeof(C) == 4, int32_t, int64_t>;
-        alignas(64) C value[kWidth];
-        alignas(64) I index[kWidth];
-        RunBuffer<C> buffer;
-        const C* p = direct ? source.at(from) : source.run(from, 1, cut.span(lines, n, stride), buffer.get());
-        index_in_groups<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, index);
-        int64_t* o = indices.as<int64_t>() + to;
-        for (int64_t j = 0; j < lines * n; ++j) o[j] = index[j];
-        if (values) store_values(value, lines * n, to);
-      });
+    if (!cut.fits()) return false;
+    cut.each(kLanes<C>, [&](int64_t from, int64_t to, int64_t lines, int64_t n, int64_t safe) {
+      using I = std::conditional_t<sizeof(C) == 4, int32_t, int64_t>;
+      alignas(64) C value[kWidth];
+      alignas(64) I index[kWidth];
+      RunBuffer<C> buffer;
+      const C* p = direct ? source.at(from) : source.run(from, 1, cut.span(lines, n, stride), buffer.get());
+      index_in_groups<largest>(p, lines, direct ? safe : lines, cut.line, n, cut.rows, stride, value, index);
+      int64_t* o = indices.as<int64_t>() + to;
+      for (int64_t j = 0; j < lines * n; ++j) o[j] = index[j];
+      store_values(lines * n, to, 1, [&](int64_t j) { return value[j]; });
+    });
+    return true;
   }
-  int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
-  if (chunks == 1) {
-    int64_t work = std::max<int64_t>(1, plan.outputs * plan.count / units);
+  // Each unit by one thread.
+  void run_units(int64_t units) const {
+    const int64_t work = std::max<int64_t>(1, plan.outputs * plan.count / units);
     parallel_for(0, units, std::max<int64_t>(1, kPieceWork / work), [&](int64_t first, int64_t last) {
       Position<C> positions[kWidth];
       for (int64_t i = first; i < last; ++i) {
-        ReducePlan::Unit u = plan.unit(i);
+        const ReducePlan::Unit u = plan.unit(i);
         part(u, 0, plan.count, positions);
         store(u, positions);
       }
     });
-    return;
   }
-  int64_t width = std::min(plan.width, plan.ksize[0]);
-  auto parts = std::make_unique_for_overwrite<Position<C>[]>(static_cast<size_t>(units * chunks * width));
-  parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      int64_t chunk = i % chunks;
-      part(plan.unit(i / chunks), plan.count * chunk / chunks, plan.count * (chunk + 1) / chunks,
-           parts.get() + i * width);
+  // The reduced dimension in chunks, for few and long units.
+  void run_chunks(int64_t units, int64_t chunks) const {
+    const int64_t width = std::min(plan.width, plan.ksize[0]);
+    auto parts = std::make_unique_for_overwrite<Position<C>[]>(static_cast<size_t>(units * chunks * width));
+    parallel_for(0, units * chunks, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t chunk = i % chunks;
+        part(plan.unit(i / chunks), plan.count * chunk / chunks, plan.count * (chunk + 1) / chunks,
+             parts.get() + i * width);
+      }
+    });
+    for (int64_t i = 0; i < units; ++i) {
+      const ReducePlan::Unit u = plan.unit(i);
+      Position<C>* base = parts.get() + i * chunks * width;
+      for (int64_t c = 1; c < chunks; ++c)
+        for (int64_t j = 0; j < u.n; ++j)
+          if (better<largest>(base[c * width + j].value, base[j].value)) base[j] = base[c * width + j];
+      store(u, base);
     }
-  });
-  for (int64_t i = 0; i < units; ++i) {
-    ReducePlan::Unit u = plan.unit(i);
-    Position<C>* base = parts.get() + i * chunks * width;
-    for (int64_t c = 1; c < chunks; ++c)
-      for (int64_t j = 0; j < u.n; ++j)
-        if (better<largest>(base[c * width + j].value, base[j].value)) base[j] = base[c * width + j];
-    store(u, base);
   }
+};
+
+template <bool largest, class C>
+void extremum_of(const View* values, const View& indices, const View& in, const Source<C>& source) {
+  const ReducePlan plan(indices, in, values);
+  if (plan.outputs == 0) return;
+  const Extrema<largest, C> run{values, indices, source, plan};
+  if (run.run_short()) return;
+  const int64_t units = plan.units_per_line() * plan.lines(), chunks = plan.chunks(units);
+  if (chunks == 1) run.run_units(units);
+  else run.run_chunks(units, chunks);
 }
 
 template <class C>
