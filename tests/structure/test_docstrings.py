@@ -171,6 +171,7 @@ def is_plain(namespace, name, value):
     return (
         names.is_derived(value)
         or (isinstance(value, type) and issubclass(value, Exception))
+        or value.__doc__ is type(value).__doc__  # an object that is called, documented by its class
         or (pattern is not None and pattern.fullmatch(name) is not None)
     )
 

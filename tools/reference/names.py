@@ -48,6 +48,8 @@ def names_of(namespace):
         value = getattr(space, name)
         if not callable(value) or isinstance(value, types.ModuleType | rushlight.dtype) or _is_absent(value):
             continue
+        if (getattr(value, "__module__", None) or "").startswith("multiprocessing."):  # Python's own
+            continue
         if not listed and not _belongs(space, name, value):
             continue
         found[name] = value

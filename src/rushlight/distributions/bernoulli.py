@@ -9,7 +9,20 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(Binary, ExponentialFamily):
-    """1 with probability `probs`, else 0."""
+    """The Bernoulli distribution: 1 with probability probs, else 0.
+
+    Args:
+        probs (Tensor or float): the probability of 1; either this or logits. Default: None
+        logits (Tensor or float): its log-odds, log(p / (1 - p)). Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Bernoulli(torch.tensor([0.25, 0.5]))
+        >>> m.sample((3,)).shape, m.mean, m.variance
+        (torch.Size([3, 2]), tensor([0.2500, 0.5000]), tensor([0.1875, 0.2500]))
+        >>> m.log_prob(torch.tensor([1.0, 0.0])).exp()
+        tensor([0.2500, 0.5000])
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean

@@ -9,7 +9,18 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """On [0, 1]: density ~ x^(concentration1 - 1) (1 - x)^(concentration0 - 1)."""
+    """The beta distribution on [0, 1], with density proportional to x^(a - 1) (1 - x)^(b - 1).
+
+    Args:
+        concentration1 (Tensor or float): a, above 0.
+        concentration0 (Tensor or float): b, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Beta(2.0, 6.0)
+        >>> m.mean, m.log_prob(torch.tensor(0.25))
+        (tensor(0.2500), tensor(0.9130))
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

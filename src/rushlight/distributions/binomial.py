@@ -9,7 +9,19 @@ __all__ = ["Binomial"]
 
 
 class Binomial(Binary, Distribution):
-    """The number of successes in `total_count` trials."""
+    """The number of successes in total_count independent trials.
+
+    Args:
+        total_count (Tensor or int): the number of trials. Default: 1
+        probs (Tensor or float): the probability of success; either this or logits. Default: None
+        logits (Tensor or float): its log-odds. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Binomial(4, torch.tensor(0.5))
+        >>> m.mean, m.log_prob(torch.tensor(2.0)).exp()
+        (tensor(2.), tensor(0.3750))
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer,

@@ -9,7 +9,21 @@ __all__ = ["Categorical"]
 
 
 class Categorical(Distribution):
-    """An index 0 … K-1 with the given probabilities along the last dimension (normalised to sum to one)."""
+    """An index from 0 to K - 1, with probabilities along the last dimension.
+
+    Args:
+        probs (Tensor or float): (..., K), at least 0; they are divided by their sum; either this or logits.
+            Default: None
+        logits (Tensor or float): (..., K) log-probabilities, up to a constant. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Categorical(torch.tensor([1.0, 1.0, 2.0]))
+        >>> m.probs, m.log_prob(torch.tensor(2)), m.entropy()
+        (tensor([0.2500, 0.2500, 0.5000]), tensor(-0.6931), tensor(1.0397))
+        >>> m.sample((5,)).shape
+        torch.Size([5])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

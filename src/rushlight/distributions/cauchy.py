@@ -9,7 +9,18 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The Cauchy (Lorentz) distribution: median `loc`, half width at half maximum `scale`."""
+    """The Cauchy distribution, with density 1 / (pi s (1 + ((x - loc) / s)^2)); it has no mean.
+
+    Args:
+        loc (Tensor or float): the median.
+        scale (Tensor or float): s, half the width at half of the maximum.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Cauchy(0.0, 1.0)
+        >>> m.log_prob(torch.tensor(0.0)), m.cdf(torch.tensor(1.0)), m.mean
+        (tensor(-1.1447), tensor(0.7500), tensor(nan))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -5,7 +5,17 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The sum of the squares of `df` standard normal variables."""
+    """The chi-squared distribution: the sum of the squares of df standard normal variables.
+
+    Args:
+        df (Tensor or float): the degrees of freedom, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Chi2(3.0)
+        >>> m.mean, m.variance, m.log_prob(torch.tensor(1.0))
+        (tensor(3.), tensor(6.), tensor(-1.4189))
+    """
 
     arg_constraints = {"df": constraints.positive}
 

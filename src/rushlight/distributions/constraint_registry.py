@@ -8,7 +8,18 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Constraint type -> function that makes the transform for a constraint of that type."""
+    """Gives a transform from unconstrained numbers onto a constraint: `registry(constraint)`.
+
+    biject_to gives one-to-one transforms, transform_to those that are best for optimizing.
+
+    Example:
+        >>> f = torch.distributions.biject_to(torch.distributions.constraints.positive)
+        >>> f, torch.distributions.transform_to(torch.distributions.constraints.simplex)
+        (ComposeTransform(
+            ExpTransform(),
+            AffineTransform()
+        ), SoftmaxTransform())
+    """
 
     def __init__(self):
         self._registry = {}

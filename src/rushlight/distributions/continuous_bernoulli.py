@@ -15,9 +15,19 @@ def _log_odds(probs):
 
 
 class ContinuousBernoulli(Binary, ExponentialFamily):
-    """On [0, 1]: density ~ probs^x (1 - probs)^(1 - x).
+    """The continuous Bernoulli distribution on [0, 1], with density proportional to p^x (1 - p)^(1 - x).
 
-    Formulas that cancel near probs = 1/2 are replaced within `lims` by their Taylor expansions.
+    Args:
+        probs (Tensor or float): p, from 0 to 1; either this or logits. Default: None
+        logits (Tensor or float): its log-odds. Default: None
+        lims (tuple of 2 floats): the range of probs around 1/2 in which formulas that cancel there are replaced
+            by their Taylor expansions. Default: (0.499, 0.501)
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.ContinuousBernoulli(torch.tensor(0.5))
+        >>> m.mean, m.log_prob(torch.tensor(0.3))
+        (tensor(0.5000), tensor(0.))
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -38,7 +38,19 @@ class _Dirichlet:
 
 
 class Dirichlet(ExponentialFamily):
-    """A point of the simplex: density ~ product of x_i^(concentration_i - 1)."""
+    """The Dirichlet distribution on the simplex, with density proportional to the product of x_i^(c_i - 1).
+
+    Args:
+        concentration (Tensor): (..., K), c, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Dirichlet(torch.tensor([1.0, 2.0, 1.0]))
+        >>> m.mean, m.log_prob(torch.tensor([0.25, 0.5, 0.25]))
+        (tensor([0.2500, 0.5000, 0.2500]), tensor(1.0986))
+        >>> m.sample().sum()
+        tensor(1.)
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

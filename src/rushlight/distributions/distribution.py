@@ -15,9 +15,20 @@ def _size(shape):
 
 
 class Distribution:
-    """A (batch of) probability distribution(s).
+    """The base of all distributions: a batch of distributions, each over values of one shape.
 
-    `batch_shape` counts independent distributions, `event_shape` is the shape of one draw.
+    `batch_shape` counts independent distributions, `event_shape` is the shape of one draw; sample(n) has the
+    shape n + batch_shape + event_shape, log_prob the shape of the batch.
+
+    Args:
+        batch_shape (Size): how many independent distributions there are. Default: ()
+        event_shape (Size): the shape of one draw. Default: ()
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Dirichlet(torch.ones(5, 3))
+        >>> m.batch_shape, m.event_shape, m.sample((2,)).shape
+        (torch.Size([5]), torch.Size([3]), torch.Size([2, 5, 3]))
     """
 
     has_rsample = False
@@ -26,7 +37,11 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value):
-        """Whether distributions check their arguments by default."""
+        """Sets whether distributions check their arguments by default.
+
+        Args:
+            value (bool): True unless Python runs with -O.
+        """
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
@@ -74,72 +89,121 @@ class Distribution:
                 )
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch shape."""
+        """The same distribution with a larger batch shape.
+
+        Args:
+            batch_shape (Size): the shape that the present one is broadcast to.
+        """
         raise NotImplementedError
 
     @property
     def batch_shape(self):
+        """How many independent distributions there are, as a shape."""
         return self._batch_shape
 
     @property
     def event_shape(self):
+        """The shape of one draw."""
         return self._event_shape
 
     @property
     def arg_constraints(self):
+        """The constraint of each parameter, by its name."""
         raise NotImplementedError
 
     @property
     def support(self):
+        """The constraint that values satisfy."""
         raise NotImplementedError
 
     @property
     def mean(self):
+        """The mean."""
         raise NotImplementedError
 
     @property
     def mode(self):
+        """The most likely value."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self):
+        """The variance."""
         raise NotImplementedError
 
     @property
     def stddev(self):
+        """The standard deviation."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape=()):
-        """A draw of shape sample_shape + batch_shape + event_shape, without gradient."""
+        """A draw, without gradient.
+
+        Args:
+            sample_shape (Size): how many draws. Default: ()
+
+        Returns:
+            A tensor of shape sample_shape + batch_shape + event_shape.
+        """
         with rl.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=()):
-        """A reparametrised draw: differentiable with respect to the parameters."""
+        """A reparametrized draw: differentiable with respect to the parameters.
+
+        Args:
+            sample_shape (Size): how many draws. Default: ()
+        """
         raise NotImplementedError
 
     def sample_n(self, n):
+        """n draws. Deprecated: sample((n,)) does the same.
+
+        Args:
+            n (int): how many.
+        """
         warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
         return self.sample((n,))
 
     def log_prob(self, value):
-        """The logarithm of the density or mass at value."""
+        """The logarithm of the density or mass at a value.
+
+        Args:
+            value (Tensor): of a shape that broadcasts with batch_shape + event_shape.
+        """
         raise NotImplementedError
 
     def cdf(self, value):
+        """The probability of values up to this one.
+
+        Args:
+            value (Tensor): the bound.
+        """
         raise NotImplementedError
 
     def icdf(self, value):
+        """The value that a draw is below with this probability: the inverse of cdf.
+
+        Args:
+            value (Tensor): a probability.
+        """
         raise NotImplementedError
 
     def enumerate_support(self, expand=True):
-        """All values of a discrete distribution along a new first dimension."""
+        """All values of a discrete distribution along a new first dimension.
+
+        Args:
+            expand (bool): whether the batch dimensions are filled in; False leaves them at size 1. Default:
+                True
+        """
         raise NotImplementedError
 
     def entropy(self):
+        """The entropy, in nats: E[-log p(x)]."""
         raise NotImplementedError
 
     def perplexity(self):
+        """The exponential of the entropy."""
         return rl.exp(self.entropy())
 
     def _extended_shape(self, sample_shape=()):

@@ -8,7 +8,20 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """p(x) = exp(<t(x), theta> - F(theta) + k(x)): subclasses give theta, F and E[-k(x)]."""
+    """The base of exponential families: p(x) = exp(<t(x), theta> - F(theta) + k(x)).
+
+    A subclass gives theta as `_natural_params`, F as `_log_normalizer` and E[-k(x)] as `_mean_carrier_measure`;
+    entropy, and KL divergences within a family, follow from derivatives of F.
+
+    Args:
+        batch_shape (Size): how many independent distributions there are. Default: ()
+        event_shape (Size): the shape of one draw. Default: ()
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> isinstance(torch.distributions.Gamma(1.0, 1.0), torch.distributions.ExponentialFamily)
+        True
+    """
 
     @property
     def _natural_params(self):

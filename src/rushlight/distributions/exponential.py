@@ -7,7 +7,17 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """The waiting time of events that happen `rate` times a unit."""
+    """The exponential distribution, with density rate * exp(-rate * x) on x >= 0.
+
+    Args:
+        rate (Tensor or float): events in a unit of time, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Exponential(2.0)
+        >>> m.mean, m.log_prob(torch.tensor(0.0)), m.icdf(torch.tensor(0.5))
+        (tensor(0.5000), tensor(0.6931), tensor(0.3466))
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -8,7 +8,18 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """Fisher's F: the ratio of two chi-squares, each over its degrees of freedom."""
+    """Fisher's F distribution: the ratio of two chi-squared variables, each divided by its degrees of freedom.
+
+    Args:
+        df1 (Tensor or float): the degrees of freedom above.
+        df2 (Tensor or float): those below.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.FisherSnedecor(2.0, 4.0)
+        >>> m.mean, m.log_prob(torch.tensor(1.0))
+        (tensor(2.), tensor(-1.2164))
+    """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

@@ -11,7 +11,18 @@ def _standard_gamma(concentration):
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution: density ~ x^(concentration - 1) exp(-rate x)."""
+    """The gamma distribution, with density proportional to x^(c - 1) exp(-rate * x) on x > 0.
+
+    Args:
+        concentration (Tensor or float): c, the shape, above 0.
+        rate (Tensor or float): the inverse of the scale, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Gamma(2.0, 4.0)
+        >>> m.mean, m.variance, m.log_prob(torch.tensor(0.5))
+        (tensor(0.5000), tensor(0.1250), tensor(0.0794))
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative

@@ -9,8 +9,20 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """The tail beyond a threshold `loc`; exponential where `concentration` is zero, bounded where "
-    "negative."""
+    """The generalized Pareto distribution: P(x > t) = (1 + c (t - loc) / scale)^(-1 / c) from loc on.
+
+    Args:
+        loc (Tensor or float): the threshold.
+        scale (Tensor or float): above 0.
+        concentration (Tensor or float): c; 0 is an exponential tail, below 0 the support ends at loc - scale /
+            c.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.GeneralizedPareto(torch.tensor(1.0), torch.tensor(2.0), torch.tensor(0.25))
+        >>> m.mean, m.cdf(torch.tensor(3.0))
+        (tensor(3.6667), tensor(0.5904))
+    """
 
     arg_constraints = {
         "loc": constraints.real,

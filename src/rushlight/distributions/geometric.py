@@ -9,7 +9,18 @@ __all__ = ["Geometric"]
 
 
 class Geometric(Binary, Distribution):
-    """The number of failures before the first success."""
+    """The number of failures before the first success: P(k) = (1 - p)^k p, for k = 0, 1, 2, ...
+
+    Args:
+        probs (Tensor or float): p, the probability of success; either this or logits. Default: None
+        logits (Tensor or float): its log-odds. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Geometric(torch.tensor(0.25))
+        >>> m.mean, m.log_prob(torch.tensor(1.0)).exp()
+        (tensor(3.), tensor(0.1875))
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer

@@ -12,7 +12,18 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of maxima: loc - scale * log(-log(u)) of a uniform u."""
+    """The Gumbel distribution of maxima, with P(x <= t) = exp(-exp(-(t - loc) / scale)).
+
+    Args:
+        loc (Tensor or float): the mode.
+        scale (Tensor or float): above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Gumbel(torch.tensor(0.0), torch.tensor(1.0))
+        >>> m.mean, m.cdf(torch.tensor(0.0))
+        (tensor(0.5772), tensor(0.3679))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

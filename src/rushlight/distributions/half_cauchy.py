@@ -11,7 +11,17 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(TransformedDistribution):
-    """|x| of a Cauchy x with median zero."""
+    """The absolute value of a Cauchy variable with median 0.
+
+    Args:
+        scale (Tensor or float): of the Cauchy distribution.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.HalfCauchy(1.0)
+        >>> m.cdf(torch.tensor(1.0)), m.log_prob(torch.tensor(0.0)).exp()
+        (tensor(0.5000), tensor(0.6366))
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -11,7 +11,17 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(TransformedDistribution):
-    """|x| of a normal x with mean zero."""
+    """The absolute value of a normal variable with mean 0.
+
+    Args:
+        scale (Tensor or float): the standard deviation of the normal distribution.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.HalfNormal(2.0)
+        >>> m.mean, m.cdf(torch.tensor(2.0))
+        (tensor(1.5958), tensor(0.6827))
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

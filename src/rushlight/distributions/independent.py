@@ -6,7 +6,19 @@ __all__ = ["Independent"]
 
 
 class Independent(Distribution):
-    """Makes the last batch dimensions of a distribution part of its event: their log probabilities add up."""
+    """Makes the last batch dimensions of a distribution part of its event, so that their log-probabilities add up.
+
+    Args:
+        base_distribution (Distribution): with a batch.
+        reinterpreted_batch_ndims (int): how many of its dimensions become part of the event.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> normal = torch.distributions.Normal(torch.zeros(2, 3), torch.ones(2, 3))
+        >>> m = torch.distributions.Independent(normal, 1)
+        >>> m.batch_shape, m.event_shape, m.log_prob(torch.zeros(2, 3)).shape
+        (torch.Size([2]), torch.Size([3]), torch.Size([2]))
+    """
 
     arg_constraints = {}
 

@@ -9,7 +9,18 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """1 / x of a gamma x."""
+    """The inverse of a gamma variable, with density proportional to x^(-c - 1) exp(-rate / x).
+
+    Args:
+        concentration (Tensor or float): c, above 0.
+        rate (Tensor or float): above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.InverseGamma(torch.tensor(3.0), torch.tensor(4.0))
+        >>> m.mean, m.log_prob(torch.tensor(1.0))
+        (tensor(2.), tensor(-0.5343))
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

@@ -10,8 +10,18 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """On [0, 1], near to Beta but with a closed cdf: 1 - (1 - x^a)^b, a = concentration1, b = "
-    "concentration0."""
+    """The Kumaraswamy distribution on [0, 1], near to Beta, with P(x <= t) = 1 - (1 - t^a)^b.
+
+    Args:
+        concentration1 (Tensor or float): a, above 0.
+        concentration0 (Tensor or float): b, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Kumaraswamy(torch.tensor(2.0), torch.tensor(3.0))
+        >>> m.cdf(torch.tensor(0.5)), m.log_prob(torch.tensor(0.5))
+        (tensor(0.5781), tensor(0.5232))
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

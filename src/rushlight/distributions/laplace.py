@@ -7,7 +7,18 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """Density ~ exp(-|x - loc| / scale)."""
+    """The Laplace distribution, with density exp(-|x - loc| / scale) / (2 scale).
+
+    Args:
+        loc (Tensor or float): the mean.
+        scale (Tensor or float): above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Laplace(0.0, 1.0)
+        >>> m.variance, m.log_prob(torch.tensor(0.0)).exp(), m.cdf(torch.tensor(0.0))
+        (tensor(2.), tensor(0.5000), tensor(0.5000))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

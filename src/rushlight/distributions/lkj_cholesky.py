@@ -11,7 +11,18 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Cholesky factors L of correlation matrices: density of L L^T ~ det^(concentration - 1)."""
+    """Cholesky factors L of random correlation matrices, with density of L L^T proportional to det^(c - 1).
+
+    Args:
+        dim (int): the size of the matrices, at least 2.
+        concentration (Tensor or float): c; 1 is uniform, above 1 favours weak correlations. Default: 1.0
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> L = torch.distributions.LKJCholesky(3, 0.5).sample()
+        >>> L.shape, torch.allclose((L @ L.mT).diagonal(), torch.ones(3))
+        (torch.Size([3, 3]), True)
+    """
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky

@@ -7,7 +7,18 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """exp(x) of a normal x."""
+    """The exponential of a normal variable.
+
+    Args:
+        loc (Tensor or float): the mean of the logarithm.
+        scale (Tensor or float): the standard deviation of the logarithm.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.LogNormal(torch.tensor(0.0), torch.tensor(1.0))
+        >>> m.mean, m.log_prob(torch.tensor(1.0))
+        (tensor(1.6487), tensor(-0.9189))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

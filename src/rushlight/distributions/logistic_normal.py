@@ -7,7 +7,18 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """A point of the simplex: normal variables through stick breaking."""
+    """A point of the simplex: normal variables sent there by StickBreakingTransform.
+
+    Args:
+        loc (Tensor or float): (..., K), the means; the points have K + 1 elements.
+        scale (Tensor or float): (..., K), the standard deviations.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.LogisticNormal(torch.zeros(2), torch.ones(2))
+        >>> m.sample().sum(), m.log_prob(torch.full((3,), 1 / 3))
+        (tensor(1.), tensor(1.4580))
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

@@ -28,7 +28,23 @@ def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors with covariance cov_factor cov_factor^T + diag(cov_diag)."""
+    """Normal vectors with covariance W W^T + diag(D), in time linear in their length n.
+
+    Args:
+        loc (Tensor or float): (..., n), the mean.
+        cov_factor (Tensor): (..., n, r), W, usually with r much smaller than n.
+        cov_diag (Tensor): (..., n), D, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> W = torch.tensor([[1.0], [0.0]])
+        >>> m = torch.distributions.LowRankMultivariateNormal(torch.zeros(2), W, torch.ones(2))
+        >>> m.covariance_matrix
+        tensor([[2., 0.],
+                [0., 1.]])
+        >>> m.log_prob(torch.zeros(2))
+        tensor(-2.1845)
+    """
 
     arg_constraints = {
         "loc": constraints.real_vector,

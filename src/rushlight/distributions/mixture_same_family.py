@@ -8,7 +8,20 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """A mixture whose components are the last batch dimension of one distribution."""
+    """A mixture of distributions of one family: the last batch dimension of one of them is summed out.
+
+    Args:
+        mixture_distribution (Categorical): the weights, of batch shape (...) and K categories.
+        component_distribution (Distribution): of batch shape (..., K).
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> weights = torch.distributions.Categorical(torch.tensor([0.25, 0.75]))
+        >>> parts = torch.distributions.Normal(torch.tensor([0.0, 4.0]), torch.ones(2))
+        >>> m = torch.distributions.MixtureSameFamily(weights, parts)
+        >>> m.mean, m.log_prob(torch.tensor(4.0))
+        (tensor(3.), tensor(-1.2065))
+    """
 
     arg_constraints = {}
     has_rsample = False

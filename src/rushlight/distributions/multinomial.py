@@ -11,7 +11,19 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Delegating, Distribution):
-    """How often each category comes up in `total_count` draws."""
+    """How often each of K categories comes up in total_count draws.
+
+    Args:
+        total_count (int): the number of draws. Default: 1
+        probs (Tensor or float): (..., K), divided by their sum; either this or logits. Default: None
+        logits (Tensor or float): (..., K) log-probabilities, up to a constant. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Multinomial(4, torch.tensor([1.0, 1.0, 2.0]))
+        >>> m.mean, m.log_prob(torch.tensor([1.0, 1.0, 2.0])).exp(), m.sample().sum()
+        (tensor([1., 1., 2.]), tensor(0.1875), tensor(4.))
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 

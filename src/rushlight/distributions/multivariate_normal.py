@@ -40,7 +40,21 @@ def _half_log_det(tril):
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors; the covariance is given itself, or as its inverse, or as its Cholesky factor."""
+    """Normal vectors with a mean and a covariance S: density proportional to exp(-(x - loc)^T S^-1 (x - loc) / 2).
+
+    Args:
+        loc (Tensor or float): (..., n), the mean.
+        covariance_matrix (Tensor): (..., n, n), S; one of the three is given. Default: None
+        precision_matrix (Tensor): (..., n, n), the inverse of S. Default: None
+        scale_tril (Tensor): (..., n, n), the Cholesky factor of S, with which all is computed. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.MultivariateNormal(torch.zeros(2), torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        >>> m.event_shape, m.log_prob(torch.zeros(2)), m.scale_tril
+        (torch.Size([2]), tensor(-2.3872), tensor([[1.4142, 0.0000],
+                [0.7071, 1.2247]]))
+    """
 
     arg_constraints = {
         "loc": constraints.real_vector,

@@ -10,7 +10,19 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(Binary, Distribution):
-    """The number of successes before `total_count` failures."""
+    """The number of successes before total_count failures.
+
+    Args:
+        total_count (Tensor or float): the failures, at least 0.
+        probs (Tensor or float): the probability of success, below 1; either this or logits. Default: None
+        logits (Tensor or float): its log-odds. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.NegativeBinomial(2.0, torch.tensor(0.5))
+        >>> m.mean, m.log_prob(torch.tensor(0.0)).exp()
+        (tensor(2.), tensor(0.2500))
+    """
 
     arg_constraints = {
         "total_count": constraints.greater_than_eq(0),

@@ -12,7 +12,24 @@ _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Normal(ExponentialFamily):
-    """The normal distribution with mean `loc` and standard deviation `scale`."""
+    """The normal distribution, with density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)).
+
+    rsample() draws loc + scale * z, so gradients reach both parameters.
+
+    Args:
+        loc (Tensor or float): the mean.
+        scale (Tensor or float): the standard deviation, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Normal(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+        >>> m.sample((3,)).shape, m.log_prob(torch.tensor(0.0)), m.cdf(torch.tensor(1.0))
+        (torch.Size([3, 2]), tensor([-0.9189, -1.7371]), tensor([0.8413, 0.5000]))
+        >>> mean = torch.zeros(2, requires_grad=True)
+        >>> torch.distributions.Normal(mean, 1.0).rsample().sum().backward()
+        >>> mean.grad
+        tensor([1., 1.])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -10,7 +10,18 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Delegating, Distribution):
-    """A one-hot vector whose place is drawn from a Categorical."""
+    """A one-hot vector of K elements, with the index of its 1 drawn from a Categorical.
+
+    Args:
+        probs (Tensor or float): (..., K), divided by their sum; either this or logits. Default: None
+        logits (Tensor or float): (..., K) log-probabilities, up to a constant. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.OneHotCategorical(torch.tensor([1.0, 1.0, 2.0]))
+        >>> m.sample().sum(), m.log_prob(torch.tensor([0.0, 0.0, 1.0])).exp()
+        (tensor(1.), tensor(0.5000))
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
@@ -59,7 +70,20 @@ class OneHotCategorical(Delegating, Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot draws whose gradient is passed straight to the probabilities."""
+    """One-hot vectors whose rsample passes its gradient straight on to the probabilities.
+
+    Args:
+        probs (Tensor or float): (..., K), divided by their sum; either this or logits. Default: None
+        logits (Tensor or float): (..., K) log-probabilities, up to a constant. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> probs = torch.tensor([0.25, 0.75], requires_grad=True)
+        >>> y = torch.distributions.OneHotCategoricalStraightThrough(probs).rsample()
+        >>> (y * torch.tensor([1.0, 2.0])).sum().backward()
+        >>> y.sum().item(), probs.grad.shape
+        (1.0, torch.Size([2]))
+    """
 
     has_rsample = True
 

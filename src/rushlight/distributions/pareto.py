@@ -8,7 +8,18 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Density ~ x^-(alpha + 1) from `scale` on."""
+    """The Pareto distribution, with density proportional to x^-(alpha + 1) from scale on.
+
+    Args:
+        scale (Tensor or float): the least value, above 0.
+        alpha (Tensor or float): the exponent, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Pareto(torch.tensor(1.0), torch.tensor(3.0))
+        >>> m.mean, m.cdf(torch.tensor(2.0))
+        (tensor(1.5000), tensor(0.8750))
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 

@@ -8,7 +8,17 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """The number of events that happen `rate` times on average."""
+    """The Poisson distribution: P(k) = rate^k exp(-rate) / k!, for k = 0, 1, 2, ...
+
+    Args:
+        rate (Tensor or float): the mean, at least 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Poisson(torch.tensor(2.0))
+        >>> m.variance, m.log_prob(torch.tensor(0.0))
+        (tensor(2.), tensor(-2.))
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -46,7 +46,21 @@ class LogitRelaxedBernoulli(Binary, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A differentiable stand-in for Bernoulli on (0, 1); the lower the temperature, the nearer to 0 and 1."""
+    """A differentiable stand-in for Bernoulli on (0, 1): the lower the temperature, the nearer to 0 and 1.
+
+    Args:
+        temperature (Tensor): above 0.
+        probs (Tensor or float): the probability of values near 1; either this or logits. Default: None
+        logits (Tensor or float): its log-odds. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> logits = torch.zeros(2, requires_grad=True)
+        >>> y = torch.distributions.RelaxedBernoulli(torch.tensor(0.5), logits=logits).rsample()
+        >>> y.sum().backward()
+        >>> bool(((y > 0) & (y < 1)).all()), logits.grad.shape
+        (True, torch.Size([2]))
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

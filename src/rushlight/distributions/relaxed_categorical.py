@@ -50,7 +50,20 @@ class ExpRelaxedCategorical(Delegating, Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """A differentiable stand-in for OneHotCategorical inside the simplex (Gumbel-softmax)."""
+    """A differentiable stand-in for OneHotCategorical inside the simplex, also known as Gumbel-softmax.
+
+    Args:
+        temperature (Tensor): above 0; the lower, the nearer to one-hot vectors.
+        probs (Tensor or float): (..., K), divided by their sum; either this or logits. Default: None
+        logits (Tensor or float): (..., K) log-probabilities, up to a constant. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.RelaxedOneHotCategorical(torch.tensor(0.5), torch.tensor([0.25, 0.75]))
+        >>> y = m.rsample()
+        >>> y.shape, torch.allclose(y.sum(), torch.tensor(1.0))
+        (torch.Size([2]), True)
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

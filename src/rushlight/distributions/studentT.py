@@ -11,7 +11,19 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t with `df` degrees of freedom, moved and scaled."""
+    """Student's t distribution, with density proportional to (1 + z^2 / df)^(-(df + 1) / 2), z = (x - loc) / scale.
+
+    Args:
+        df (Tensor or float): the degrees of freedom, above 0.
+        loc (Tensor or float): the centre. Default: 0.0
+        scale (Tensor or float): above 0. Default: 1.0
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.StudentT(torch.tensor(4.0))
+        >>> m.variance, m.log_prob(torch.tensor(0.0))
+        (tensor(2.), tensor(-0.9808))
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -12,7 +12,19 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """y = f(x) for x from a base distribution: log p(y) = log p(x) - log |det dy/dx|."""
+    """The distribution of y = f(x), x from a base distribution: log p(y) = log p(x) - log |det dy/dx|.
+
+    Args:
+        base_distribution (Distribution): of x.
+        transforms (Transform or list): f, or several transforms one after another.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> base = torch.distributions.Normal(0.0, 1.0)
+        >>> m = torch.distributions.TransformedDistribution(base, [torch.distributions.ExpTransform()])
+        >>> m.log_prob(torch.tensor(1.0)), torch.distributions.LogNormal(0.0, 1.0).log_prob(torch.tensor(1.0))
+        (tensor(-0.9189), tensor(-0.9189))
+    """
 
     arg_constraints = {}
 

@@ -10,7 +10,18 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """The uniform distribution on [low, high)."""
+    """The uniform distribution on [low, high), with density 1 / (high - low).
+
+    Args:
+        low (Tensor or float): the lower end.
+        high (Tensor or float): the upper end, above low.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Uniform(0.0, 4.0)
+        >>> m.mean, m.log_prob(torch.tensor(1.0)).exp(), m.cdf(torch.tensor(1.0))
+        (tensor(2.), tensor(0.2500), tensor(0.2500))
+    """
 
     has_rsample = True
 

@@ -58,7 +58,18 @@ def _log_modified_bessel_fn(x, order=0):
 
 
 class VonMises(Distribution):
-    """An angle around `loc`; the normal distribution of the circle."""
+    """The von Mises distribution of angles, with density proportional to exp(k cos(x - loc)), on [-pi, pi).
+
+    Args:
+        loc (Tensor): the mean angle.
+        concentration (Tensor): k, above 0; the larger, the narrower.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.VonMises(torch.tensor(0.0), torch.tensor(1.0))
+        >>> m.mean, m.log_prob(torch.tensor(0.0))
+        (tensor(0.), tensor(-1.0738))
+    """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real

@@ -10,7 +10,18 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """scale * e^(1 / concentration) of an exponential e."""
+    """The Weibull distribution, with P(x > t) = exp(-(t / scale)^c) on t >= 0.
+
+    Args:
+        scale (Tensor or float): above 0.
+        concentration (Tensor or float): c, the shape, above 0.
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Weibull(torch.tensor(2.0), torch.tensor(1.0))
+        >>> m.mean, m.cdf(torch.tensor(2.0))
+        (tensor(2.), tensor(0.6321))
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

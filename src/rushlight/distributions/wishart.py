@@ -17,7 +17,21 @@ def _mvdigamma(x, p):
 
 
 class Wishart(ExponentialFamily):
-    """The distribution of X^T X for `df` normal rows of a covariance."""
+    """The Wishart distribution of n x n positive definite matrices: X^T X of df rows X, normal with covariance S.
+
+    Args:
+        df (Tensor or float): the degrees of freedom, above n - 1.
+        covariance_matrix (Tensor): (..., n, n), S; one of the three is given. Default: None
+        precision_matrix (Tensor): (..., n, n), the inverse of S. Default: None
+        scale_tril (Tensor): (..., n, n), the Cholesky factor of S. Default: None
+        validate_args (bool): whether parameters and values are checked; None means the default. Default: None
+
+    Example:
+        >>> m = torch.distributions.Wishart(torch.tensor(4.0), torch.eye(2))
+        >>> m.mean, m.log_prob(torch.eye(2))
+        (tensor([[4., 0.],
+                [0., 4.]]), tensor(-4.2242))
+    """
 
     support = constraints.positive_definite
     has_rsample = True

@@ -6,9 +6,20 @@ from rushlight.distributions import constraints
 
 
 class Transform:
-    """Base class: subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
+    """The base of invertible transforms y = f(x), with log |det dy/dx|.
 
-    With `cache_size=1` the last (x, y) is remembered, so that inverting what was just computed is exact.
+    A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`, with `domain`, `codomain` and
+    `bijective`. `f.inv` is the inverse.
+
+    Args:
+        cache_size (int): 1 remembers the last (x, y), so that inverting what was just computed is exact.
+            Default: 0
+
+    Example:
+        >>> f = torch.distributions.ExpTransform()
+        >>> x = torch.tensor([0.0, 1.0])
+        >>> f(x), f.inv(f(x)), f.log_abs_det_jacobian(x, f(x))
+        (tensor([1.0000, 2.7183]), tensor([0., 1.]), tensor([0., 1.]))
     """
 
     bijective = False
@@ -40,7 +51,11 @@ class Transform:
         return () if type(self).__init__ is Transform.__init__ else None
 
     def with_cache(self, cache_size=1):
-        """The same transform with a cache of that size."""
+        """The same transform with another size of the cache.
+
+        Args:
+            cache_size (int): 0 or 1. Default: 1
+        """
         if cache_size == self._cache_size:
             return self
         arguments = self._arguments()

@@ -16,7 +16,18 @@ def _widened(constraint, event_dim):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after another."""
+    """Transforms one after another: y = f_n(... f_2(f_1(x))). `identity_transform` is one without parts.
+
+    Args:
+        parts (list of Transform): f_1 to f_n.
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> D = torch.distributions
+        >>> f = D.ComposeTransform([D.AffineTransform(1.0, 2.0), D.ExpTransform()])
+        >>> f(torch.tensor(0.5)), torch.tensor(2.0).exp(), D.identity_transform(torch.tensor(3.0))
+        (tensor(7.3891), tensor(7.3891), tensor(3.))
+    """
 
     def __init__(self, parts, cache_size=0):
         super().__init__(cache_size)
@@ -88,7 +99,18 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """Treats the last dimensions of another transform's input as one event."""
+    """Takes the last dimensions of another transform's input together as one event, so that its determinants multiply.
+
+    Args:
+        base_transform (Transform): what is computed.
+        reinterpreted_batch_ndims (int): how many dimensions.
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> f = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
+        >>> f.log_abs_det_jacobian(torch.ones(4, 3), torch.ones(4, 3).exp())
+        tensor([3., 3., 3., 3.])
+    """
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
@@ -167,7 +189,20 @@ class _SideBySide(Transform):
 
 
 class CatTransform(_SideBySide):
-    """Transforms side by side along a dimension, `lengths` elements each."""
+    """Transforms side by side along a dimension, each of some of its elements.
+
+    Args:
+        tseq (list of Transform): in their order.
+        dim (int): the dimension. Default: 0
+        lengths (list of ints): how many elements each takes; None means 1. Default: None
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> D = torch.distributions
+        >>> f = D.CatTransform([D.ExpTransform(), D.identity_transform], lengths=[1, 2])
+        >>> f(torch.zeros(3))
+        tensor([1., 0., 0.])
+    """
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)
@@ -205,7 +240,20 @@ class CatTransform(_SideBySide):
 
 
 class StackTransform(_SideBySide):
-    """Transforms one per index of a dimension."""
+    """Transforms along a dimension, one for each of its indices.
+
+    Args:
+        tseq (list of Transform): in their order.
+        dim (int): the dimension. Default: 0
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> D = torch.distributions
+        >>> f = D.StackTransform([D.ExpTransform(), D.AffineTransform(1.0, 2.0)])
+        >>> f(torch.zeros(2, 3))
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+    """
 
     def __init__(self, tseq, dim=0, cache_size=0):
         super().__init__(tseq, dim, cache_size)

@@ -17,7 +17,15 @@ class _Rising(Plain):
 
 
 class ExpTransform(_Rising):
-    """y = exp(x)"""
+    """The transform y = exp(x), onto the positive numbers.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.ExpTransform()(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
     codomain = constraints.positive
 
@@ -42,7 +50,15 @@ def _clipped_sigmoid(x):
 
 
 class SigmoidTransform(_Rising):
-    """y = 1 / (1 + exp(-x))"""
+    """The transform y = 1 / (1 + exp(-x)), onto (0, 1).
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+    """
 
     codomain = constraints.unit_interval
 
@@ -60,7 +76,15 @@ class SigmoidTransform(_Rising):
 
 
 class SoftplusTransform(_Rising):
-    """y = log(1 + exp(x))"""
+    """The transform y = log(1 + exp(x)), onto the positive numbers.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0, 1.0]))
+        tensor([0.6931, 1.3133])
+    """
 
     codomain = constraints.positive
 
@@ -76,7 +100,15 @@ class SoftplusTransform(_Rising):
 
 
 class TanhTransform(_Rising):
-    """y = tanh(x)"""
+    """The transform y = tanh(x), onto (-1, 1).
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.TanhTransform()(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -92,7 +124,16 @@ class TanhTransform(_Rising):
 
 
 class AbsTransform(Plain):
-    """y = |x|, whose inverse is taken to be the positive one"""
+    """The transform y = |x|; its inverse gives the positive one.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> f = torch.distributions.AbsTransform()
+        >>> f(torch.tensor(-2.0)), f.inv(torch.tensor(2.0))
+        (tensor(2.), tensor(2.))
+    """
 
     domain, codomain = constraints.real, constraints.positive
 
@@ -104,7 +145,17 @@ class AbsTransform(Plain):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = the cumulative probability of x under a distribution."""
+    """The transform y = P(a draw is at most x) under a distribution, onto [0, 1].
+
+    Args:
+        distribution (Distribution): with cdf and icdf.
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> f = torch.distributions.CumulativeDistributionTransform(torch.distributions.Normal(0.0, 1.0))
+        >>> f(torch.tensor(0.0)), f.inv(torch.tensor(0.5))
+        (tensor(0.5000), tensor(0.))
+    """
 
     bijective, sign = True, 1
     codomain = constraints.unit_interval
@@ -151,7 +202,16 @@ class _Parametric(Transform):
 
 
 class PowerTransform(_Parametric):
-    """y = x ** exponent"""
+    """The transform y = x^exponent of positive numbers.
+
+    Args:
+        exponent (Tensor or float): not 0.
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.PowerTransform(2.0)(torch.tensor([1.0, 3.0]))
+        tensor([1., 9.])
+    """
 
     domain = codomain = constraints.positive
     _names = ("exponent",)
@@ -178,7 +238,19 @@ class PowerTransform(_Parametric):
 
 
 class AffineTransform(_Parametric):
-    """y = loc + scale * x"""
+    """The transform y = loc + scale * x.
+
+    Args:
+        loc (Tensor or float): what is added.
+        scale (Tensor or float): the factor, not 0.
+        event_dim (int): how many of the last dimensions make one value. Default: 0
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> f = torch.distributions.AffineTransform(1.0, 2.0)
+        >>> f(torch.tensor(3.0)), f.inv(torch.tensor(7.0))
+        (tensor(7.), tensor(3.))
+    """
 
     _names = ("loc", "scale")
 

@@ -14,7 +14,17 @@ def _after_one(x):
 
 
 class ReshapeTransform(Transform):
-    """Reshapes each event."""
+    """Reshapes each event; the determinant is 1.
+
+    Args:
+        in_shape (Size): of the events of x.
+        out_shape (Size): of those of y.
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.zeros(3, 4)).shape
+        torch.Size([3, 2, 2])
+    """
 
     bijective = True
 
@@ -66,7 +76,15 @@ def _exchanged(shape, end, other):
 
 
 class SoftmaxTransform(Plain):
-    """y = exp(x) normalised: onto the simplex, but not one to one."""
+    """The transform y = exp(x) / sum(exp(x)) onto the simplex, which is not one to one.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.SoftmaxTransform()(torch.zeros(4))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -84,7 +102,16 @@ class SoftmaxTransform(Plain):
 
 
 class StickBreakingTransform(Plain):
-    """n reals to a point of the simplex of n + 1: each takes its share of the stick that is left."""
+    """From n real numbers onto the simplex of n + 1: each takes its share of the stick that is left.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> y = torch.distributions.StickBreakingTransform()(torch.zeros(2))
+        >>> y, y.sum()
+        (tensor([0.3333, 0.3333, 0.3333]), tensor(1.0000))
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
@@ -124,9 +151,18 @@ class StickBreakingTransform(Plain):
 
 
 class CorrCholeskyTransform(Transform):
-    """A vector of D(D-1)/2 reals to the Cholesky factor of a D x D correlation matrix.
+    """From D (D - 1) / 2 real numbers onto the Cholesky factors of D x D correlation matrices.
 
-    Each real becomes by tanh the partial correlation that takes its share of what its row has left.
+    Each number becomes, by tanh, the partial correlation that takes its share of what its row has left.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> L = torch.distributions.CorrCholeskyTransform()(torch.tensor([0.5]))
+        >>> L @ L.mT
+        tensor([[1.0000, 0.4621],
+                [0.4621, 1.0000]])
     """
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
@@ -171,7 +207,16 @@ def _with_diagonal(x, function):
 
 
 class LowerCholeskyTransform(Plain):
-    """A matrix to a lower triangular one with positive diagonal."""
+    """From square matrices onto lower triangular ones with a positive diagonal, which gets the exponential.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.LowerCholeskyTransform()(torch.ones(2, 2))
+        tensor([[2.7183, 0.0000],
+                [1.0000, 2.7183]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -183,7 +228,16 @@ class LowerCholeskyTransform(Plain):
 
 
 class PositiveDefiniteTransform(Plain):
-    """A matrix to a positive definite one, by its Cholesky factor."""
+    """From square matrices onto positive definite ones, L L^T of LowerCholeskyTransform's L.
+
+    Args:
+        cache_size (int): 0 or 1, see Transform. Default: 0
+
+    Example:
+        >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
