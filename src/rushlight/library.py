@@ -41,7 +41,23 @@ _fallback_mode = "warn"  # torch._C._set_autograd_fallback_mode
 
 
 class CustomOpDef:
-    """An operator made from a function: call it, or torch.ops.<namespace>.<name>."""
+    """An operator made from a function by library.custom_op: call it, or torch.ops.<namespace>.<name>.
+
+    Args:
+        namespace (str): of the operator.
+        name (str): of the operator.
+        function (callable): what it computes. Default: None
+        mutates_args (tuple of str): the arguments that it writes to. Default: ()
+        schema (str): its signature; None takes the function's annotations. Default: None
+        tags (tuple): of torch.Tag. Default: ()
+
+    Example:
+        >>> @torch.library.custom_op("doc_def::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> double, torch.ops.doc_def.double(torch.ones(2))
+        (<CustomOpDef(doc_def::double)>, tensor([2., 2.]))
+    """
 
     def __init__(self, namespace, name, function=None, mutates_args=(), schema=None, tags=()):
         self._namespace, self._name, self._qualname = namespace, name, f"{namespace}::{name}"
@@ -315,7 +331,33 @@ def _get(name, schema=None, tags=()):
 
 
 def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=None, tags=None):
-    """Makes an operator of a function: @custom_op("mine::scale", mutates_args=())."""
+    """Makes an operator of a function, for torch.ops and with rules of its own.
+
+    Its body is not looked into by autograd: register_autograd gives its gradient, register_fake the rule for
+    meta tensors.
+
+    Args:
+        name (str): "namespace::name".
+        fn (callable): the function, with annotations; None gives the decorator. Default: None
+        mutates_args (tuple of str or "unknown"): the arguments that it writes to. Default: ()
+        device_types (str or tuple): the devices that it is for; None means all. Default: None
+        schema (str): the signature, instead of the annotations. Default: None
+        tags (tuple): of torch.Tag. Default: None
+
+    Example:
+        >>> @torch.library.custom_op("doc_op::square", mutates_args=())
+        ... def square(x: torch.Tensor) -> torch.Tensor:
+        ...     return torch.from_numpy(x.detach().numpy() ** 2)
+        >>> def setup_context(ctx, inputs, output):
+        ...     ctx.save_for_backward(*inputs)
+        >>> def backward(ctx, grad):
+        ...     return 2 * ctx.saved_tensors[0] * grad
+        >>> square.register_autograd(backward, setup_context=setup_context)
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> square(x).sum().backward()
+        >>> x.grad
+        tensor([6.])
+    """
 
     def make(function):
         space, short = _split(name)
@@ -334,7 +376,21 @@ def custom_op(name, fn=None, /, *, mutates_args=(), device_types=None, schema=No
 
 
 def triton_op(name, fn=None, /, *, mutates_args=(), schema=None):
-    """custom_op for functions that launch Triton kernels, which need a GPU."""
+    """custom_op for functions that launch Triton kernels, which need a GPU.
+
+    Args:
+        name (str): "namespace::name".
+        fn (callable): the function; None gives the decorator. Default: None
+        mutates_args (tuple of str): the arguments that it writes to. Default: ()
+        schema (str): the signature, instead of the annotations. Default: None
+
+    Example:
+        >>> @torch.library.triton_op("doc_triton::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> double(torch.ones(2))
+        tensor([2., 2.])
+    """
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
@@ -343,8 +399,25 @@ def wrap_triton(kernel, /):
 
 
 def define(qualname, schema=None, *, lib=None, tags=(), alias_analysis=""):
-    """Declares an operator by its schema; impl() gives it a function. define(library, "f(Tensor x) -> Tensor") decorates
-    the function."""
+    """Declares an operator by its schema; library.impl gives it a function.
+
+    define(library, "f(Tensor x) -> Tensor") is a decorator that does both.
+
+    Args:
+        qualname (str or Library): "namespace::name".
+        schema (str): "(Tensor x, int n) -> Tensor". Default: None
+        lib (Library): forgets the operator when it goes. Default: None
+        tags (tuple): of torch.Tag. Default: ()
+        alias_analysis (str): accepted. Default: ""
+
+    Example:
+        >>> torch.library.define("doc_define::double", "(Tensor x) -> Tensor")
+        >>> @torch.library.impl("doc_define::double", "cpu")
+        ... def double(x):
+        ...     return x * 2
+        >>> torch.ops.doc_define.double(torch.ones(2))
+        tensor([2., 2.])
+    """
     if isinstance(qualname, Library):
 
         def decorate(function):
@@ -368,7 +441,22 @@ def define(qualname, schema=None, *, lib=None, tags=(), alias_analysis=""):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Registers the function of a declared operator; impl(library, name, key) decorates it."""
+    """Registers the function of a declared operator; impl(library, name, key) is a decorator.
+
+    Args:
+        qualname (str or Library): "namespace::name".
+        types (str or tuple): device types, or "default"; with a Library, the name of the operator.
+        func (callable): the function; None gives the decorator. Default: None
+        lib (Library): accepted. Default: None
+
+    Example:
+        >>> torch.library.define("doc_impl::half", "(Tensor x) -> Tensor")
+        >>> @torch.library.impl("doc_impl::half", "default")
+        ... def half(x):
+        ...     return x / 2
+        >>> torch.ops.doc_impl.half(torch.ones(2))
+        tensor([0.5000, 0.5000])
+    """
     if isinstance(qualname, Library):
 
         def decorate(function):
@@ -387,11 +475,46 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
+    """Registers the function of an operator for some devices; those of the CPU are used.
+
+    Args:
+        op (str or CustomOpDef): the operator.
+        device_types (str or tuple): "cpu" ...; None means all.
+        func (callable): the function; None gives the decorator. Default: None
+        lib (Library): accepted. Default: None
+
+    Example:
+        >>> @torch.library.custom_op("doc_kernel::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> @torch.library.register_kernel("doc_kernel::double", "cpu")
+        ... def double_on_cpu(x):
+        ...     return x + x
+        >>> double(torch.ones(2))
+        tensor([2., 2.])
+    """
     return impl(op, device_types, func)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
-    """Registers the rule for meta tensors."""
+    """Registers the rule of an operator for meta tensors: sizes and types, without values.
+
+    Args:
+        op (str or CustomOpDef): the operator.
+        func (callable): gets meta tensors and returns meta tensors; None gives the decorator. Default: None
+        lib (Library): accepted. Default: None
+        allow_override (bool): accepted. Default: False
+
+    Example:
+        >>> @torch.library.custom_op("doc_fake::twice", mutates_args=())
+        ... def twice(x: torch.Tensor) -> torch.Tensor:
+        ...     return torch.cat([x, x])
+        >>> @torch.library.register_fake("doc_fake::twice")
+        ... def rule(x):
+        ...     return x.new_empty(2 * len(x))
+        >>> twice(torch.empty(3, device="meta")).shape
+        torch.Size([6])
+    """
     found = _get(op)
     return found._keep("_fake", func)
 
@@ -400,7 +523,24 @@ impl_abstract = register_fake
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Registers the gradient of an operator."""
+    """Registers the gradient of an operator.
+
+    Args:
+        op (str or CustomOpDef): the operator.
+        backward (callable): backward(ctx, *grads) gives a gradient for each argument.
+        setup_context (callable): setup_context(ctx, inputs, output) keeps what backward needs. Default: None
+        lib (Library): accepted. Default: None
+
+    Example:
+        >>> @torch.library.custom_op("doc_grad::triple", mutates_args=())
+        ... def triple(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 3
+        >>> torch.library.register_autograd("doc_grad::triple", lambda ctx, grad: 3 * grad)
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> triple(x).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+    """
     _get(op).register_autograd(backward, setup_context=setup_context)
 
 
@@ -442,7 +582,20 @@ def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
 
 
 class Library:
-    """Operators of one namespace: define(schema), then impl(name, function)."""
+    """The operators of one namespace: define(schema) declares one, impl(name, function) gives it a function.
+
+    Args:
+        ns (str): the namespace.
+        kind (str): "DEF" for a namespace of one's own, "IMPL" or "FRAGMENT" to add to one.
+        dispatch_key (str): the device that impl() means, if it says none. Default: ""
+
+    Example:
+        >>> lib = torch.library.Library("doc_lib", "DEF")
+        >>> _ = lib.define("plus_one(Tensor x) -> Tensor")
+        >>> lib.impl("plus_one", lambda x: x + 1)
+        >>> torch.ops.doc_lib.plus_one(torch.ones(2))
+        tensor([2., 2.])
+    """
 
     def __init__(self, ns, kind, dispatch_key=""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):

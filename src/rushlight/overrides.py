@@ -42,17 +42,47 @@ def _overrides(value):
 
 
 def has_torch_function(relevant_args):
-    """Whether a mode is on, or any of the arguments overrides functions."""
+    """Tells whether a mode is on, or any of the arguments is of a class that takes over functions.
+
+    Args:
+        relevant_args (tuple or list): the arguments.
+
+    Example:
+        >>> class Mine(torch.Tensor):
+        ...     pass
+        >>> torch.overrides.has_torch_function([torch.ones(1)])
+        False
+        >>> torch.overrides.has_torch_function([torch.ones(1).as_subclass(Mine)])
+        True
+    """
     if not isinstance(relevant_args, (tuple, list)):
         raise TypeError(f"expected a sequence, got {type(relevant_args).__name__}")
     return has_torch_function_variadic(*relevant_args)
 
 
 def has_torch_function_unary(arg):
+    """has_torch_function of one argument.
+
+    Args:
+        arg (object): the argument.
+
+    Example:
+        >>> torch.overrides.has_torch_function_unary(torch.ones(1))
+        False
+    """
     return has_torch_function_variadic(arg)
 
 
 def has_torch_function_variadic(*args):
+    """has_torch_function of several arguments, which need no tuple.
+
+    Args:
+        *args (object): the arguments.
+
+    Example:
+        >>> torch.overrides.has_torch_function_variadic(torch.ones(1), 2)
+        False
+    """
     if getattr(_skipped, "next", False):
         _skipped.next = False
         return False
@@ -62,7 +92,15 @@ def has_torch_function_variadic(*args):
 
 
 def is_tensor_like(inp):
-    """Whether inp is a Tensor or of a class with `__torch_function__`."""
+    """Tells whether an object is a Tensor, or of a class with __torch_function__.
+
+    Args:
+        inp (object): any.
+
+    Example:
+        >>> torch.overrides.is_tensor_like(torch.ones(1)), torch.overrides.is_tensor_like(1.0)
+        (True, False)
+    """
     return type(inp) is rl.Tensor or hasattr(type(inp), "__torch_function__")
 
 
@@ -103,8 +141,27 @@ def _get_overloaded_args(relevant_args, get_type_fn=type):
 
 
 def handle_torch_function(public_api, relevant_args, *args, **kwargs):
-    """Lets the mode, then the overriding arguments compute public_api(*args, **kwargs); the first that does not
-    decline wins."""
+    """Lets a mode, then the classes of arguments that take over compute a function's result.
+
+    The first that does not return NotImplemented wins; subclasses come before their bases.
+
+    Args:
+        public_api (callable): the function that was called.
+        relevant_args (sequence): the arguments whose classes are asked.
+        *args (object): of the call.
+        **kwargs (object): of the call.
+
+    Raises:
+        TypeError: nobody takes over.
+
+    Example:
+        >>> class Mine:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return "mine"
+        >>> torch.overrides.handle_torch_function(torch.exp, (Mine(),), Mine())
+        'mine'
+    """
     overloaded = _get_overloaded_args(relevant_args)
     types = tuple(map(type, overloaded))
     mode = _innermost() if _modes else None
@@ -148,7 +205,18 @@ def _nobody_handles(public_api, mode, types):
 
 
 def wrap_torch_function(dispatcher):
-    """Decorator: make a Python function overridable; dispatcher(*args) returns the arguments that may override."""
+    """Decorator of Python functions that classes with __torch_function__ may take over.
+
+    Args:
+        dispatcher (callable): gets the arguments and returns those whose classes are asked.
+
+    Example:
+        >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
+        ... def double(x):
+        ...     return x * 2
+        >>> double(torch.ones(2))
+        tensor([2., 2.])
+    """
 
     def decorate(func):
         @functools.wraps(func)
@@ -164,9 +232,19 @@ def wrap_torch_function(dispatcher):
 
 
 class TorchFunctionMode:
-    """A block in which every function of tensors goes through the mode's __torch_function__.
+    """A region in which every function of tensors goes through the mode's __torch_function__.
 
-    Inside that method the mode is off, so the function that it is given can be called.
+    Inside that method the mode is off, so that the function that it is given can be called.
+
+    Example:
+        >>> class Names(torch.overrides.TorchFunctionMode):
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return func(*args, **(kwargs or {}))
+        >>> with Names():
+        ...     _ = torch.ones(2).exp()
+        ones
+        exp
     """
 
     def __init__(self):
@@ -186,11 +264,18 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args, **kwargs):
+        """An instance of the mode, as the class itself makes it."""
         return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that changes nothing."""
+    """A mode that changes nothing, to derive from.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode():
+        ...     print(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
@@ -227,14 +312,24 @@ def _enable_torch_function():
 
 
 def get_default_nowrap_functions():
-    """Functions whose results are never given the class of a subclass."""
+    """The functions whose results are not given the class of a subclass.
+
+    Example:
+        >>> torch.Tensor.grad.__get__ in torch.overrides.get_default_nowrap_functions()
+        True
+    """
     from rushlight._tensor import _KEEPS_CLASS
 
     return set(_KEEPS_CLASS)
 
 
 def enable_reentrant_dispatch():
-    """A block inside a __torch_dispatch__ in which calls are recorded by autograd again."""
+    """A region inside a __torch_dispatch__ in which calls are recorded by autograd again.
+
+    Example:
+        >>> with torch.overrides.enable_reentrant_dispatch():
+        ...     pass
+    """
     return rl._C._RestorePythonTLSSnapshot()
 
 
@@ -251,15 +346,58 @@ def _listed(name, doc):
     return function
 
 
-get_ignored_functions = _listed("get_ignored_functions", "Functions that never look for overrides.")
+get_ignored_functions = _listed(
+    "get_ignored_functions",
+    """The set of functions that never ask classes to take over: they take no tensor, or must see the real one.
+
+    Example:
+        >>> torch.is_tensor in torch.overrides.get_ignored_functions()
+        True
+    """,
+)
 get_overridable_functions = _listed(
-    "get_overridable_functions", "{namespace: [functions that look for overrides]}."
+    "get_overridable_functions",
+    """The functions that classes may take over, as lists by their namespace: {namespace: [functions]}.
+
+    Example:
+        >>> torch.exp in torch.overrides.get_overridable_functions()[torch]
+        True
+    """,
 )
-get_testing_overrides = _listed("get_testing_overrides", "{function: a stand-in with its signature}.")
+get_testing_overrides = _listed(
+    "get_testing_overrides",
+    """A stand-in with its signature for each function that classes may take over: {function: stand-in}.
+
+    Example:
+        >>> import inspect
+        >>> "input" in inspect.signature(torch.overrides.get_testing_overrides()[torch.add]).parameters
+        True
+    """,
+)
 is_tensor_method_or_property = _listed(
-    "is_tensor_method_or_property", "Whether a function is a method or getter of Tensor."
+    "is_tensor_method_or_property",
+    """Tells whether a function is a method of Tensor, or the getter of an attribute.
+
+    Args:
+        func (callable): the function.
+
+    Example:
+        >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.add)
+        True
+    """,
 )
-resolve_name = _listed("resolve_name", "The name of an overridable function as an expression, or None.")
+resolve_name = _listed(
+    "resolve_name",
+    """The name of a function that classes may take over, as an expression; None for others.
+
+    Args:
+        f (callable): the function.
+
+    Example:
+        >>> torch.overrides.resolve_name(torch.Tensor.add)
+        'torch.Tensor.add'
+    """,
+)
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 

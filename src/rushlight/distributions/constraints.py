@@ -42,10 +42,32 @@ __all__ = [
 
 
 class Constraint:
+    """A set that parameters or values of a distribution must lie in.
+
+    `check(value)` returns one bool for each event: element, vector or matrix, as `event_dim` says;
+    `is_discrete` tells whether the set is one of integers.
+
+    Example:
+        >>> class Even(torch.distributions.constraints.Constraint):
+        ...     is_discrete = True
+        ...     def check(self, value):
+        ...         return value % 2 == 0
+        >>> Even().check(torch.arange(3))
+        tensor([ True, False,  True])
+    """
+
     is_discrete = False
     event_dim = 0
 
     def check(self, value):
+        """Whether the set holds a value.
+
+        Args:
+            value (Tensor): of any batch shape.
+
+        Returns:
+            One bool for each event.
+        """
         raise NotImplementedError
 
     def __repr__(self):
@@ -85,12 +107,37 @@ dependent = _Dependent()
 
 
 def is_dependent(constraint):
-    """Whether the constraint is known only for an instance."""
+    """Tells whether a constraint is known only for an instance of a distribution.
+
+    Args:
+        constraint (Constraint): any.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
+        (True, False)
+    """
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """@dependent_property: on the class a dependent constraint, on an instance what the method returns."""
+    """Decorator of a property that depends on parameters: a constraint on an instance, a dependent one on the class.
+
+    Args:
+        fn (callable): the method that gives the constraint. Default: None
+        is_discrete (bool): of the constraints, if it is always the same. Default: unknown
+        event_dim (int): likewise. Default: unknown
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> class Below:
+        ...     high = 3.0
+        ...     @constraints.dependent_property(is_discrete=False, event_dim=0)
+        ...     def support(self):
+        ...         return constraints.interval(0.0, self.high)
+        >>> Below().support, constraints.is_dependent(Below.support)
+        (Interval(lower_bound=0.0, upper_bound=3.0), True)
+    """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         property.__init__(self, fn)
@@ -114,7 +161,17 @@ def _all_of_last(checks, dims):
 
 
 class _IndependentConstraint(Constraint):
-    """The last dimensions of another constraint taken together as one event."""
+    """Takes the last dimensions of another constraint together as one event, which is in if all of it is.
+
+    Args:
+        base_constraint (Constraint): of the parts.
+        reinterpreted_batch_ndims (int): how many dimensions.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.independent(constraints.positive, 1).check(torch.tensor([[1.0, 2.0], [1.0, -2.0]]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims):
         self.base_constraint = base_constraint
@@ -136,7 +193,16 @@ independent = _IndependentConstraint
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of a mixture: its components' support, with their dimension taken out."""
+    """The support of a mixture: its components' support, with their dimension taken out.
+
+    Args:
+        base_constraint (Constraint): the support of the components.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.MixtureSameFamilyConstraint(constraints.positive).check(torch.tensor([1.0, -1.0]))
+        tensor([ True, False])
+    """
 
     def __init__(self, base_constraint):
         self.base_constraint = base_constraint
@@ -199,6 +265,17 @@ class _Bounded(Constraint):
 
 
 class _IntegerInterval(_Bounded):
+    """The integers from lower_bound to upper_bound, both included.
+
+    Args:
+        *bounds (Tensor or int): lower_bound and upper_bound.
+        **named (Tensor or int): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([0.0, 2.0, 1.5, 3.0]))
+        tensor([ True,  True, False, False])
+    """
+
     is_discrete = True
     _names = ("lower_bound", "upper_bound")
 
@@ -239,6 +316,17 @@ real_vector = independent(real, 1)
 
 
 class _GreaterThan(_Bounded):
+    """The numbers above lower_bound.
+
+    Args:
+        *bounds (Tensor or float): lower_bound.
+        **named (Tensor or float): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than(1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
+
     _names = ("lower_bound",)
 
     def check(self, value):
@@ -250,6 +338,17 @@ greater_than = _GreaterThan
 
 
 class _GreaterThanEq(_Bounded):
+    """The numbers from lower_bound on.
+
+    Args:
+        *bounds (Tensor or float): lower_bound.
+        **named (Tensor or float): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than_eq(1.0).check(torch.tensor([1.0, 0.0]))
+        tensor([ True, False])
+    """
+
     _names = ("lower_bound",)
 
     def check(self, value):
@@ -261,6 +360,17 @@ greater_than_eq = _GreaterThanEq
 
 
 class _LessThan(_Bounded):
+    """The numbers below upper_bound.
+
+    Args:
+        *bounds (Tensor or float): upper_bound.
+        **named (Tensor or float): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.less_than(1.0).check(torch.tensor([1.0, 0.0]))
+        tensor([False,  True])
+    """
+
     _names = ("upper_bound",)
 
     def check(self, value):
@@ -271,6 +381,17 @@ less_than = _LessThan
 
 
 class _Interval(_Bounded):
+    """The numbers from lower_bound to upper_bound, both included.
+
+    Args:
+        *bounds (Tensor or float): lower_bound and upper_bound.
+        **named (Tensor or float): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([ True, False])
+    """
+
     _names = ("lower_bound", "upper_bound")
 
     def check(self, value):
@@ -282,6 +403,17 @@ interval = _Interval
 
 
 class _HalfOpenInterval(_Bounded):
+    """The numbers from lower_bound on that are below upper_bound.
+
+    Args:
+        *bounds (Tensor or float): lower_bound and upper_bound.
+        **named (Tensor or float): the same, by name.
+
+    Example:
+        >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
+
     _names = ("lower_bound", "upper_bound")
 
     def check(self, value):
@@ -303,6 +435,16 @@ simplex = _Simplex()
 
 
 class _Multinomial(Constraint):
+    """Vectors of integers from 0 on that sum to upper_bound.
+
+    Args:
+        upper_bound (Tensor or int): the sum.
+
+    Example:
+        >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([[1.0, 2.0], [1.0, 1.0]]))
+        tensor([True, True])
+    """
+
     is_discrete = True
     event_dim = 1
 
@@ -394,7 +536,19 @@ positive_definite = _PositiveDefinite()
 
 
 class _Cat(Constraint):
-    """Constraints side by side along a dimension, `lengths` elements each."""
+    """Constraints side by side along a dimension, each on some of its elements.
+
+    Args:
+        cseq (list of Constraint): in their order.
+        dim (int): the dimension. Default: 0
+        lengths (list of ints): how many elements each takes; None means 1. Default: None
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> both = constraints.cat([constraints.positive, constraints.real], lengths=[1, 2])
+        >>> both.check(torch.tensor([-1.0, -1.0, 1.0]))
+        tensor([False,  True,  True])
+    """
 
     def __init__(self, cseq, dim=0, lengths=None):
         self.cseq = list(cseq)
@@ -423,7 +577,19 @@ cat = _Cat
 
 
 class _Stack(Constraint):
-    """Constraints one per index of a dimension."""
+    """Constraints along a dimension, one for each of its indices.
+
+    Args:
+        cseq (list of Constraint): in their order.
+        dim (int): the dimension. Default: 0
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> both = constraints.stack([constraints.positive, constraints.real])
+        >>> both.check(torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
+        tensor([[False,  True],
+                [ True,  True]])
+    """
 
     def __init__(self, cseq, dim=0):
         self.cseq = list(cseq)

@@ -82,14 +82,42 @@ def _dims(dim, ndim):
 
 @_with_own_mask
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The sum of the elements that the mask keeps."""
+    """The sum of the elements that the mask keeps; 0 where none is left.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.sum(x, 1, mask=mask)
+        tensor([4., 5.])
+    """
     x = input.to(_wide(input.dtype, dtype))
     return _filled(x, mask, 0).sum(_dims(dim, x.dim()), keepdim=bool(keepdim), dtype=x.dtype)
 
 
 @_with_own_mask
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The product of the elements that the mask keeps."""
+    """The product of the elements that the mask keeps; 1 where none is left.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.prod(x, 1, mask=mask)
+        tensor([3., 5.])
+    """
     x = _filled(input.to(_wide(input.dtype, dtype)), mask, 1)
     for d in reversed(_dims(dim, x.dim())):
         x = x.prod(d, keepdim=bool(keepdim))
@@ -98,40 +126,124 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_with_own_mask
 def cumsum(input, dim, *, dtype=None, mask=None):
-    """Running sums along a dimension over the elements that the mask keeps."""
+    """Running sums along a dimension over the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension.
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.cumsum(x, 1, mask=mask)
+        tensor([[1., 1., 4.],
+                [0., 5., 5.]])
+    """
     return _filled(input.to(_wide(input.dtype, dtype)), mask, 0).cumsum(dim)
 
 
 @_with_own_mask
 def cumprod(input, dim, *, dtype=None, mask=None):
-    """Running products along a dimension over the elements that the mask keeps."""
+    """Running products along a dimension over the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension.
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.cumprod(x, 1, mask=mask)
+        tensor([[1., 1., 3.],
+                [1., 5., 5.]])
+    """
     return _filled(input.to(_wide(input.dtype, dtype)), mask, 1).cumprod(dim)
 
 
 @_with_own_mask
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The maximum of the elements that the mask keeps."""
+    """The maximum of the elements that the mask keeps; the least value of the type where none is left.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.amax(x, 1, mask=mask)
+        tensor([3., 5.])
+    """
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).amax(_dims(dim, x.dim()), bool(keepdim))
 
 
 @_with_own_mask
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The minimum of the elements that the mask keeps."""
+    """The minimum of the elements that the mask keeps; the largest value of the type where none is left.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.amin(x, 1, mask=mask)
+        tensor([1., 5.])
+    """
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _highest(x.dtype)).amin(_dims(dim, x.dim()), bool(keepdim))
 
 
 @_with_own_mask
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The place of the maximum of the elements that the mask keeps."""
+    """The index of the maximum of the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension; None counts through all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): of the elements as they are compared. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.argmax(x, 1, mask=mask)
+        tensor([2., 1.])
+    """
     x = _filled(input, mask, _lowest(input.dtype))
     return x.argmax(dim, bool(keepdim)).to(dtype or input.dtype)
 
 
 @_with_own_mask
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The place of the minimum of the elements that the mask keeps."""
+    """The index of the minimum of the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension; None counts through all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): of the elements as they are compared. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.argmin(x, 1, mask=mask)
+        tensor([0., 1.])
+    """
     x = _filled(input, mask, _highest(input.dtype))
     return x.argmin(dim, bool(keepdim)).to(dtype or input.dtype)
 
@@ -143,7 +255,21 @@ def _count(x, mask, dims, keepdim):
 
 @_with_own_mask
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The mean of the elements that the mask keeps."""
+    """The mean of the elements that the mask keeps; NaN where none is left.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.mean(x, 1, mask=mask)
+        tensor([2., 5.])
+    """
     dtype = dtype or input.dtype
     if _is_integral(dtype):
         raise ValueError(
@@ -158,7 +284,21 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_with_own_mask
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
-    """The lower median of the elements that the mask keeps."""
+    """The lower median of the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension. Default: -1
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.median(x, 1, mask=mask)
+        tensor([1., 5.])
+    """
     x = input.to(dtype or input.dtype)
     if _is_integral(x.dtype):
         if mask is None:
@@ -171,7 +311,21 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
 
 @_with_own_mask
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """log(sum(exp(input))) over the elements that the mask keeps."""
+    """log(sum(exp(x))) over the elements that the mask keeps.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.logsumexp(x, 1, mask=mask)
+        tensor([3.1269, 5.0000])
+    """
     x = input.to(dtype or input.dtype)
     y = _filled(x, mask, _lowest(x.dtype)).logsumexp(_dims(dim, x.dim()), bool(keepdim))
     return y.to(x.dtype)
@@ -179,7 +333,20 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_with_own_mask
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
-    """log(exp(input) + exp(other)), masked-out elements counting as log(0)."""
+    """log(exp(input) + exp(other)), where elements that a mask leaves out count as log(0).
+
+    Args:
+        input (Tensor): any.
+        other (Tensor): broadcast with input.
+        dtype (dtype): the type it is computed in. Default: None
+        input_mask (Tensor): bool, False leaves out elements of input. Default: None
+        other_mask (Tensor): the same for other. Default: None
+
+    Example:
+        >>> a, b = torch.zeros(2), torch.zeros(2)
+        >>> torch.masked.logaddexp(a, b, input_mask=torch.tensor([True, False]))
+        tensor([0.6931, 0.0000])
+    """
     dtype = dtype or input.dtype
     x = _filled(input.to(dtype), input_mask, -math.inf)
     return rl.logaddexp(x, _filled(other.to(dtype), other_mask, -math.inf)).to(dtype)
@@ -187,7 +354,22 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
 
 @_with_own_mask
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """The norm of the elements that the mask keeps."""
+    """The norm of the elements that the mask keeps: (sum |x|^ord)^(1 / ord).
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        ord (float): the exponent; inf gives the largest |x|. Default: 2.0
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.norm(x, 2.0, 1, mask=mask)
+        tensor([3.1623, 5.0000])
+    """
     x = input.to(dtype or input.dtype)
     if ord == -math.inf and _is_integral(x.dtype):
         raise AssertionError(f"input must be floating point, got {x.dtype}")
@@ -197,7 +379,23 @@ def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 @_with_own_mask
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
-    """The elements that the mask keeps over their norm along dim, at least eps; 0 elsewhere."""
+    """The elements that the mask keeps, divided by the larger of their norm along dim and eps; 0 elsewhere.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        ord (float): the exponent of the norm.
+        dim (int): the dimension.
+        eps (float): the least that is divided by. Default: 1e-12
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.normalize(x, 2.0, 1, mask=mask)
+        tensor([[0.3162, 0.0000, 0.9487],
+                [0.0000, 1.0000, 0.0000]])
+    """
     x = input.to(dtype or input.dtype)
     size = norm(x, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(x, mask, 0) / rl.maximum(size, rl.scalar_tensor(eps, dtype=size.dtype))
@@ -224,32 +422,106 @@ def _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root):
 
 @_with_own_mask
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The variance of the elements that the mask keeps."""
+    """The variance of the elements that the mask keeps: sum (x - mean)^2 / (count - correction).
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        unbiased (bool): True means correction 1, False 0. Default: None
+        correction (int): taken off the count; None means 1. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.var(x, 1, unbiased=False, mask=mask)
+        tensor([1., 0.])
+    """
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=False)
 
 
 @_with_own_mask
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
-    """The standard deviation of the elements that the mask keeps."""
+    """The standard deviation of the elements that the mask keeps: the square root of var.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int or tuple of ints): the dimensions; None means all. Default: None
+        unbiased (bool): True means correction 1, False 0. Default: None
+        correction (int): taken off the count; None means 1. Default: None
+        keepdim (bool): keeps them with size 1. Default: False
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.std(x, 1, unbiased=False, mask=mask)
+        tensor([1., 0.])
+    """
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, root=True)
 
 
 @_with_own_mask
 def softmax(input, dim, *, dtype=None, mask=None):
-    """softmax along a dimension over the elements that the mask keeps; 0 elsewhere."""
+    """Softmax along a dimension over the elements that the mask keeps; 0 elsewhere.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension.
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.softmax(x, 1, mask=mask)
+        tensor([[0.1192, 0.0000, 0.8808],
+                [0.0000, 1.0000, 0.0000]])
+    """
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).softmax(dim)
 
 
 @_with_own_mask
 def log_softmax(input, dim, *, dtype=None, mask=None):
-    """log_softmax along a dimension over the elements that the mask keeps; -inf elsewhere."""
+    """The logarithm of softmax along a dimension over the elements that the mask keeps; -inf elsewhere.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension.
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.log_softmax(x, 1, mask=mask)
+        tensor([[-2.1269,    -inf, -0.1269],
+                [   -inf,  0.0000,    -inf]])
+    """
     x = input.to(dtype or input.dtype)
     return _filled(x, mask, _lowest(x.dtype)).log_softmax(dim)
 
 
 @_with_own_mask
 def softmin(input, dim, *, dtype=None, mask=None):
-    """softmax of -input along a dimension over the elements that the mask keeps; 0 elsewhere."""
+    """Softmax of -input along a dimension over the elements that the mask keeps; 0 elsewhere.
+
+    Args:
+        input (Tensor): any; a MaskedTensor brings a mask along.
+        dim (int): the dimension.
+        dtype (dtype): the type it is computed in. Default: None
+        mask (Tensor): bool, broadcast with input; False leaves elements out. Default: None
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> mask = torch.tensor([[True, False, True], [False, True, False]])
+        >>> torch.masked.softmin(x, 1, mask=mask)
+        tensor([[0.8808, 0.0000, 0.1192],
+                [0.0000, 1.0000, 0.0000]])
+    """
     x = input.to(dtype or input.dtype)
     return (-_filled(x, mask, _highest(x.dtype))).softmax(dim)

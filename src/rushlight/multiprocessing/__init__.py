@@ -30,16 +30,34 @@ init_reductions()
 
 
 def get_all_sharing_strategies():
-    """How tensors can be shared: by file descriptor only."""
+    """The ways in which tensors can be shared between processes: by file descriptor only.
+
+    Example:
+        >>> torch.multiprocessing.get_all_sharing_strategies()
+        {'file_descriptor'}
+    """
     return {"file_descriptor"}
 
 
 def get_sharing_strategy():
+    """The way in which tensors are shared between processes: by file descriptor.
+
+    Example:
+        >>> torch.multiprocessing.get_sharing_strategy()
+        'file_descriptor'
+    """
     return "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy):
-    """Accepted for the sake of programs that choose one: descriptors are always used."""
+    """Accepts a way of sharing tensors; descriptors are always used.
+
+    Args:
+        new_strategy (str): "file_descriptor" or "file_system".
+
+    Example:
+        >>> torch.multiprocessing.set_sharing_strategy("file_descriptor")
+    """
     if new_strategy not in ("file_descriptor", "file_system"):
         raise AssertionError(f"unknown sharing strategy {new_strategy!r}")
 

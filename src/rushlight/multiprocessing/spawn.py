@@ -17,6 +17,8 @@ __all__ = [
 
 
 class ProcessException(Exception):
+    """The base of the errors of processes that spawn started."""
+
     def __init__(self, msg, error_index, pid):
         super().__init__(msg)
         self.msg, self.error_index, self.pid = msg, error_index, pid
@@ -55,7 +57,17 @@ def _run(function, index, args, errors):
 
 
 class ProcessContext:
-    """Processes started by `spawn(join=False)`."""
+    """The processes that spawn(join=False) started.
+
+    Args:
+        processes (list): of multiprocessing.Process.
+        errors (list): the pipes that their errors come from.
+
+    Example:
+        >>> context = torch.multiprocessing.start_processes(print, nprocs=1, join=False, start_method="fork")
+        >>> while not context.join():
+        ...     pass
+    """
 
     def __init__(self, processes, errors):
         self.processes = processes
@@ -63,10 +75,19 @@ class ProcessContext:
         self._waiting = {process.sentinel: i for i, process in enumerate(processes)}
 
     def pids(self):
+        """The numbers of the processes, by the system's count."""
         return [process.pid for process in self.processes]
 
     def join(self, timeout=None, grace_period=None):
-        """Wait; True when all have ended. If one fails the others are ended and its error is raised."""
+        """Waits for a process to end; if one fails, the others are ended and its error is raised.
+
+        Args:
+            timeout (float): seconds to wait; None waits for ever. Default: None
+            grace_period (float): seconds that the others have before they are killed. Default: None
+
+        Returns:
+            True when all have ended.
+        """
         if not self._waiting:
             return True
         ready = connection.wait(self._waiting, timeout=timeout)
@@ -115,11 +136,37 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    pass
+    """The old name of ProcessContext.
+
+    Args:
+        processes (list): of multiprocessing.Process.
+        errors (list): the pipes that their errors come from.
+
+    Example:
+        >>> issubclass(torch.multiprocessing.SpawnContext, torch.multiprocessing.ProcessContext)
+        True
+    """
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """`spawn` with a choice of start method."""
+    """Runs fn(i, *args) in nprocs processes, which are started as start_method says.
+
+    Args:
+        fn (callable): gets the number of its process first.
+        args (tuple): the other arguments. Default: ()
+        nprocs (int): how many processes. Default: 1
+        join (bool): waits for them; False returns a ProcessContext. Default: True
+        daemon (bool): whether they end with this process. Default: False
+        start_method (str): "spawn", "fork" or "forkserver". Default: "spawn"
+
+    Example:
+        >>> total = torch.zeros(2).share_memory_()
+        >>> def work(i, total):
+        ...     total[i] = i + 1
+        >>> torch.multiprocessing.start_processes(work, args=(total,), nprocs=2, start_method="fork")
+        >>> total
+        tensor([1., 2.])
+    """
     context = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):
@@ -138,7 +185,19 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
 
 
 def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Run fn(i, *args) in nprocs processes; the first failure ends the others and is raised here."""
+    """Runs fn(i, *args) in nprocs fresh processes; the first failure ends the others and is raised here.
+
+    Args:
+        fn (callable): a function of an importable module; it gets the number of its process first.
+        args (tuple): the other arguments. Default: ()
+        nprocs (int): how many processes. Default: 1
+        join (bool): waits for them; False returns a ProcessContext. Default: True
+        daemon (bool): whether they end with this process. Default: False
+        start_method (str): "spawn"; another warns, start_processes takes it. Default: "spawn"
+
+    Example:
+        >>> torch.multiprocessing.spawn(divmod, args=(1,), nprocs=1)
+    """
     if start_method != "spawn":
         import warnings
 

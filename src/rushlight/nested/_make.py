@@ -24,7 +24,22 @@ def _on_cpu(pin_memory):
 def nested_tensor(
     tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A nested tensor with copies of the tensors (or lists of numbers) of a list; it has no history."""
+    """A nested tensor with copies of the tensors of a list; it has no history.
+
+    Args:
+        tensor_list (list): tensors, arrays or lists of numbers, which may differ in size.
+        dtype (dtype): of the copies; None takes the tensors'. Default: None
+        layout (layout): torch.strided, or torch.jagged for tensors that differ in one dimension only. None
+            means torch.strided. Default: None
+        device (device): of the copies. Default: None
+        requires_grad (bool): whether it asks for a gradient. Default: False
+        pin_memory (bool): accepted. Default: False
+
+    Example:
+        >>> x = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)
+        >>> x.size(0), [len(part) for part in x.unbind()]
+        (2, [2, 3])
+    """
     layout = _check_layout(layout)
     if not isinstance(tensor_list, (list, tuple)) or (
         layout is rl.strided and not isinstance(tensor_list, list)
@@ -50,7 +65,20 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None):
-    """A nested tensor of tensors with their history: of a list, or of the rows of a tensor."""
+    """A nested tensor of tensors with their history: of a list, or of the rows of a tensor.
+
+    Args:
+        ts (list or Tensor): the tensors, or one whose first dimension is the batch.
+        dtype (dtype): None takes the tensors'. Default: None
+        device (device): None takes the tensors'. Default: None
+        layout (layout): torch.strided or torch.jagged; None means torch.strided. Default: None
+
+    Example:
+        >>> a, b = torch.ones(2, requires_grad=True), torch.ones(3)
+        >>> torch.nested.as_nested_tensor([a, b], layout=torch.jagged).sin().sum().backward()
+        >>> a.grad.shape
+        torch.Size([2])
+    """
     layout = _check_layout(layout)
     if isinstance(ts, Nested):
         if ts.layout is not layout:
@@ -138,8 +166,21 @@ def jagged_from_list(tensors, offsets, dtype=None, device=None):
 def nested_tensor_from_jagged(
     values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None
 ):
-    """A jagged tensor that is a view of `values`: sequence i is values[offsets[i] : offsets[i + 1]] along jagged_dim
-    (1 by default, the batch being 0), or `lengths[i]` elements from offsets[i] on."""
+    """A jagged tensor that is a view of values: sequence i is values[offsets[i] : offsets[i + 1]].
+
+    Args:
+        values (Tensor): all sequences, one behind the other.
+        offsets (Tensor): where each begins, and the end of the last; or lengths alone are given. Default: None
+        lengths (Tensor): how long each is; with offsets, sequences may leave gaps. Default: None
+        jagged_dim (int): the dimension of the sequences, the batch being 0; None means 1. Default: None
+        min_seqlen (int): the least length, if it is known. Default: None
+        max_seqlen (int): the largest length, if it is known. Default: None
+
+    Example:
+        >>> x = torch.nested.nested_tensor_from_jagged(torch.arange(5.0), torch.tensor([0, 2, 5]))
+        >>> [part.tolist() for part in x.unbind()]
+        [[0.0, 1.0], [2.0, 3.0, 4.0]]
+    """
     if not isinstance(values, Tensor):
         from rushlight.fx import Proxy
 
@@ -173,7 +214,21 @@ def nested_tensor_from_jagged(
 
 
 def narrow(tensor, dim, start, length, layout=rl.strided):
-    """`length` elements from `start` on, of each row of a tensor: with torch.jagged both may be tensors, one number a row."""
+    """Some elements along a dimension of a tensor; with tensors for start and length, others in each row.
+
+    Args:
+        tensor (Tensor): dense.
+        dim (int): the dimension; 1 where start or length are tensors.
+        start (int or Tensor): the first element, one for all rows or one for each.
+        length (int or Tensor): how many elements.
+        layout (layout): torch.strided, or torch.jagged, which tensors need. Default: torch.strided
+
+    Example:
+        >>> x = torch.arange(8).reshape(2, 4)
+        >>> part = torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged)
+        >>> [row.tolist() for row in part.unbind()]
+        [[0, 1], [5, 6, 7]]
+    """
     if not isinstance(start, (int, Tensor)):
         raise RuntimeError("start must be an integer or a tensor")
     if not isinstance(length, (int, Tensor)):
@@ -218,7 +273,18 @@ def jagged_from_tensor_and_lengths(tensor, starts, lengths):
 
 
 def masked_select(tensor, mask):
-    """The elements of a tensor where `mask` is true: a jagged tensor with a sequence for each row of the last dimension."""
+    """The elements of a tensor where a mask is True: a jagged tensor with a sequence for each row.
+
+    Args:
+        tensor (Tensor): dense.
+        mask (Tensor): bool, broadcast with it.
+
+    Example:
+        >>> x = torch.arange(6).reshape(2, 3)
+        >>> part = torch.nested.masked_select(x, x % 2 == 0)
+        >>> [row.tolist() for row in part.unbind()]
+        [[0, 2], [4]]
+    """
     if tensor.layout is not rl.strided or isinstance(tensor, Nested):
         raise RuntimeError(f"torch.nested.masked_select requires a strided tensor, given {tensor.layout}")
     if mask.layout is not rl.strided or isinstance(mask, Nested):
@@ -230,7 +296,19 @@ def masked_select(tensor, mask):
 
 
 def to_padded_tensor(input, padding, output_size=None, out=None):
-    """The tensors of a nested tensor side by side, each filled up with `padding` to the size of the largest."""
+    """The tensors of a nested tensor as one dense tensor, each filled up to the size of the largest.
+
+    Args:
+        input (Tensor): nested.
+        padding (float): what it is filled up with.
+        output_size (tuple of ints): of the result, instead of the least that serves. Default: None
+
+    Example:
+        >>> x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
+        >>> torch.nested.to_padded_tensor(x, 0.0)
+        tensor([[1., 2.],
+                [3., 0.]])
+    """
     padded = input.to_padded_tensor(padding, output_size)
     return padded if out is None else out.copy_(padded)
 

@@ -103,24 +103,58 @@ def _user_globals() -> list[Any]:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets weights_only loads create and call these classes and functions (or (object, "module.name")
-    pairs).
+    """Lets weights_only loads in this thread create and call further classes and functions.
+
+    Args:
+        safe_globals (list): classes and functions, or pairs (object, "module.name") for another name in the
+            files.
+
+    Example:
+        >>> class Mine: ...
+        >>> torch.serialization.add_safe_globals([Mine])
+        >>> torch.serialization.get_safe_globals() == [Mine]
+        True
+        >>> torch.serialization.clear_safe_globals()
     """
     given = _user_globals()
     given.extend(g for g in safe_globals if g not in given)
 
 
 def get_safe_globals() -> list[Any]:
-    """What the user has added."""
+    """The classes and functions that add_safe_globals has allowed.
+
+    Example:
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     return list(_user_globals())
 
 
 def clear_safe_globals() -> None:
+    """Takes back what add_safe_globals has allowed.
+
+    Example:
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     _user_globals().clear()
 
 
 class safe_globals(contextlib.ContextDecorator):
-    """Within the block, these classes and functions are allowed too."""
+    """Within the block, weights_only loads may create and call these classes and functions, too.
+
+    Args:
+        safe_globals (list): as for add_safe_globals.
+
+    Example:
+        >>> class Mine: ...
+        >>> with torch.serialization.safe_globals([Mine]):
+        ...     print(torch.serialization.get_safe_globals() == [Mine])
+        True
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
 
     def __init__(self, safe_globals: list[Any]) -> None:
         self.safe_globals = safe_globals

@@ -34,8 +34,28 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Loads what save() or torch.save() wrote from a path, a file or bytes; .npy, .npz and .safetensors files too.
-    Unless weights_only=False is said, nothing in the file can run code.
+    """Loads what save() or PyTorch's torch.save() wrote; .npy, .npz and .safetensors files, too.
+
+    Unless weights_only=False is said, nothing in the file can run code: it may hold tensors, containers and
+    plain values, and what add_safe_globals allows.
+
+    Args:
+        f (str, path, file or bytes): where from.
+        map_location (str, device, dict or callable): where storages go; None leaves them where the file says.
+            Default: None
+        pickle_module (module): for weights_only=False. Default: None
+        weights_only (bool): False runs whatever the file contains: only for files that you trust. None means
+            True. Default: None
+        mmap (bool): maps the file instead of reading it; None means the default of serialization. Default: None
+        **pickle_load_args (object): such as encoding, for old files.
+
+    Raises:
+        pickle.UnpicklingError: the file asks for more than weights_only allows; the message lists it.
+
+    Example:
+        >>> torch.save({"w": torch.arange(3), "step": 7}, "state.pt")
+        >>> torch.load("state.pt")
+        {'w': tensor([0, 1, 2]), 'step': 7}
     """
     weights_only = _resolve_weights_only(weights_only, pickle_module)
     if mmap is None:
@@ -232,7 +252,16 @@ def _map_file(f: IO[bytes]) -> Any:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names a zip checkpoint asks for that a weights_only load would refuse."""
+    """The names that a file asks for and that a weights_only load would refuse.
+
+    Args:
+        f (str, path or file): a zip file of save().
+
+    Example:
+        >>> torch.save(nn.Linear(2, 1).state_dict(), "state.pt")
+        >>> torch.serialization.get_unsafe_globals_in_checkpoint("state.pt")
+        []
+    """
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as opened:
             return get_unsafe_globals_in_checkpoint(opened)

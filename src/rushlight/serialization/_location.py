@@ -16,14 +16,32 @@ _packages: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any
 def register_package(
     priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]
 ) -> None:
-    """Teaches save and load a device: tagger(storage) -> location or None, deserializer(storage,
-    location).
+    """Teaches save and load a device.
+
+    Args:
+        priority (int): lower ones are asked first.
+        tagger (callable): from a storage to the text that files have for its place, or None.
+        deserializer (callable): from (storage, text) to the storage in that place, or None.
+
+    Example:
+        >>> def tagger(storage):
+        ...     return "mine" if storage.device.type == "mine" else None
+        >>> torch.serialization.register_package(50, tagger, lambda storage, place: None)
     """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda row: row[0])
 
 
 def location_tag(storage: Any) -> str:
+    """The text that a file has for the place of a storage.
+
+    Args:
+        storage (UntypedStorage): any.
+
+    Example:
+        >>> torch.serialization.location_tag(torch.ones(1).untyped_storage())
+        'cpu'
+    """
     for _, tagger, _ in _packages:
         location = tagger(storage)
         if location:
@@ -32,7 +50,17 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """The storage where its location says: on the CPU, a device that has a backend, or nowhere ("meta")."""
+    """A storage in the place that a file names: on the CPU, on a device that has a backend, or nowhere ("meta").
+
+    Args:
+        storage (UntypedStorage): as it was read.
+        location (str): the text in the file.
+
+    Example:
+        >>> storage = torch.serialization.default_restore_location(torch.ones(1).untyped_storage(), "cpu")
+        >>> storage.device
+        device(type='cpu')
+    """
     for _, _, restore in _packages:
         result = restore(storage, location)
         if result is not None:

@@ -13,6 +13,13 @@ class SourceChangeWarning(Warning):
 
 
 class LoadEndianness(enum.Enum):
+    """Byte orders of files: that of this machine, the lowest byte first, the highest byte first.
+
+    Example:
+        >>> torch.serialization.LoadEndianness.LITTLE.name
+        'LITTLE'
+    """
+
     NATIVE = 1
     LITTLE = 2
     BIG = 3
@@ -49,32 +56,80 @@ _local = threading.local()
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order taken for files that do not say theirs; None: little."""
+    """The byte order that load takes for files that do not say theirs; None means little.
+
+    Example:
+        >>> print(torch.serialization.get_default_load_endianness())
+        None
+    """
     return config.load.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Sets the byte order that load takes for files that do not say theirs.
+
+    Args:
+        endianness (LoadEndianness): None means little.
+
+    Example:
+        >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.BIG)
+        >>> torch.serialization.get_default_load_endianness()
+        <LoadEndianness.BIG: 3>
+        >>> torch.serialization.set_default_load_endianness(None)
+    """
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     config.load.endianness = endianness
 
 
 def get_crc32_options() -> bool:
-    """Whether save() writes checksums and load() looks at them."""
+    """Tells whether save writes checksums and load looks at them.
+
+    Example:
+        >>> torch.serialization.get_crc32_options()
+        True
+    """
     return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
+    """Sets whether save writes checksums and load looks at them.
+
+    Args:
+        compute_crc32 (bool): False saves the time.
+
+    Example:
+        >>> torch.serialization.set_crc32_options(False)
+        >>> torch.serialization.get_crc32_options()
+        False
+        >>> torch.serialization.set_crc32_options(True)
+    """
     config.save.compute_crc32 = bool(compute_crc32)
 
 
 def get_default_mmap_options() -> int:
-    """mmap.MAP_PRIVATE (changes stay in memory) or mmap.MAP_SHARED (they go to the file)."""
+    """How load(mmap=True) maps files: mmap.MAP_PRIVATE or mmap.MAP_SHARED.
+
+    Example:
+        >>> import mmap
+        >>> torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+        True
+    """
     return config.load.mmap_flags
 
 
 class set_default_mmap_options:
-    """Sets how load(mmap=True) maps files; as a context manager, for the block only."""
+    """Sets how load(mmap=True) maps files: at once, and as a context until its end.
+
+    Args:
+        flags (int): mmap.MAP_PRIVATE, changes stay in memory, or mmap.MAP_SHARED, they go to the file.
+
+    Example:
+        >>> import mmap
+        >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        ...     print(torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED)
+        True
+    """
 
     def __init__(self, flags: int) -> None:
         if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
@@ -94,8 +149,16 @@ def maps_shared() -> bool:
 
 
 class skip_data:
-    """Within the block, save() writes zeros for the bytes of storages, to be filled in later, and load() leaves
-    storages unread: their contents are undefined. With materialize_fake_tensors a FakeTensor is saved as a tensor.
+    """Within the block, save writes zeros in place of storages, to be filled in later, and load leaves them unread.
+
+    Args:
+        materialize_fake_tensors (bool): saves a FakeTensor as a tensor of its geometry. Default: False
+
+    Example:
+        >>> with torch.serialization.skip_data():
+        ...     torch.save({"w": torch.ones(2)}, "w.pt")
+        >>> torch.load("w.pt")
+        {'w': tensor([0., 0.])}
     """
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:

@@ -36,11 +36,23 @@ def save(
     *,
     compact_views: bool = False,
 ) -> None:
-    """Saves an object to a path or a file. A path is replaced only when all has been written.
+    """Saves an object to a path or a file; PyTorch's torch.load reads it, too.
 
-    A tensor is saved with its whole storage, however small a part of it it looks at. With compact_views=True the
-    parts of storages that no saved tensor looks at are left out (with a number: where more bytes than that are
-    saved), and a warning says so.
+    A path is replaced only when all has been written. A tensor is saved with its whole storage, however small a
+    part of it it looks at.
+
+    Args:
+        obj (object): tensors, containers, modules: what pickle can write.
+        f (str, path or file): where to.
+        pickle_module (module): accepted. Default: pickle
+        pickle_protocol (int): of the pickle inside. Default: 2
+        compact_views (bool or int): leaves out the parts of storages that no saved tensor looks at, with a
+            warning; a number does so where more bytes than that are saved. Default: False
+
+    Example:
+        >>> torch.save({"w": torch.ones(2)}, "state.pt")
+        >>> torch.load("state.pt")["w"]
+        tensor([1., 1.])
     """
     if pickle_protocol == 0:
         raise ValueError(

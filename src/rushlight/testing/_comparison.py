@@ -170,10 +170,27 @@ def assert_close(
     check_stride=False,
     msg=None,
 ):
-    """Raise AssertionError unless `|actual - expected| <= atol + rtol * |expected|` everywhere.
+    """Raises an AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere.
 
-    Takes tensors, NumPy arrays, numbers, None, and sequences or mappings of them. Without rtol and atol the
-    tolerances follow the dtypes. `msg` replaces the message, or is called with it and returns the one to use.
+    Args:
+        actual (object): tensors, arrays, numbers, None, or sequences and mappings of them.
+        expected (object): of the same structure.
+        allow_subclasses (bool): False wants the types to be the same. Default: True
+        rtol (float): the relative tolerance; given with atol, or both follow the types. Default: None
+        atol (float): the absolute tolerance. Default: None
+        equal_nan (bool): whether NaN equals NaN. Default: False
+        check_device (bool): whether devices are compared. Default: True
+        check_dtype (bool): whether types are compared. Default: True
+        check_layout (bool): whether layouts are compared. Default: True
+        check_stride (bool): whether strides are compared. Default: False
+        msg (str or callable): replaces the message, or makes it of the one that there is. Default: None
+
+    Example:
+        >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
+        >>> torch.testing.assert_close(torch.ones(2), torch.tensor([1.0, 2.0]))
+        Traceback (most recent call last):
+            ...
+        AssertionError: Tensor-likes are not close!...
     """
     __tracebackhide__ = True
     metas = not_close_error_metas(
@@ -198,7 +215,23 @@ _ALLCLOSE_TOLERANCES = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
-    """The deprecated forerunner of `assert_close`: laxer tolerances, dtypes may differ."""
+    """Raises an AssertionError unless two tensors are close. Deprecated: assert_close is the one to use.
+
+    Args:
+        actual (Tensor or number): what was computed.
+        expected (Tensor or number): what it should be.
+        rtol (float): the relative tolerance; None follows the type, more loosely than assert_close. Default:
+            None
+        atol (float): the absolute tolerance. Default: None
+        equal_nan (bool): whether NaN equals NaN. Default: True
+        msg (str): replaces the message. Default: ""
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.testing.assert_allclose(torch.ones(2), torch.ones(2))
+    """
     import warnings
 
     warnings.warn(

@@ -71,11 +71,23 @@ def make_tensor(
     exclude_zero=False,
     memory_format=None,
 ):
-    """A tensor of uniform random values in [low, high).
+    """A tensor of uniform random values in [low, high), for tests.
 
-    Defaults: [-9, 9) for floats, [-9, 10) for signed and [0, 10) for unsigned integers, both values for bool.
-    `noncontiguous` gives every second element of a larger tensor; `exclude_zero` replaces zeros by one
-    (integers) or the smallest normal number.
+    Args:
+        *shape (int): the sizes.
+        dtype (dtype): the type.
+        device (device): where it is.
+        low (number): the least value; None means -9, or 0 for unsigned integers and bool. Default: None
+        high (number): above the largest; None means 9 for floats, 10 for integers, 2 for bool. Default: None
+        requires_grad (bool): whether it asks for a gradient. Default: False
+        noncontiguous (bool): gives every second element of a larger tensor. Default: False
+        exclude_zero (bool): puts 1, or the least normal number, in place of zeros. Default: False
+        memory_format (memory_format): the order of the dimensions. Default: None
+
+    Example:
+        >>> x = torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu", low=0, high=1)
+        >>> x.shape, bool(((x >= 0) & (x < 1)).all())
+        (torch.Size([2, 3]), True)
     """
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = tuple(shape[0])

@@ -21,7 +21,15 @@ _warned = False
 
 
 def is_masked_tensor(obj: Any) -> bool:
-    """Whether an object is a MaskedTensor."""
+    """Tells whether an object is a MaskedTensor.
+
+    Args:
+        obj (object): any.
+
+    Example:
+        >>> torch.masked.is_masked_tensor(torch.ones(1))
+        False
+    """
     return isinstance(obj, MaskedTensor)
 
 
@@ -37,7 +45,23 @@ def _warn_once() -> None:
 
 
 class MaskedTensor(Tensor):
-    """data, of which only the elements where mask is True have a value."""
+    """A tensor of which only the elements where a mask is True have a value.
+
+    Elementwise functions keep the mask, reductions leave masked-out elements out. get_data() and get_mask()
+    give the parts, to_tensor(value) fills in.
+
+    Args:
+        data (Tensor): the elements.
+        mask (Tensor): bool, of the same shape.
+        requires_grad (bool): whether it asks for a gradient. Default: False
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")  # says that they are a prototype
+        >>> x = torch.masked.masked_tensor(torch.tensor([1.0, 2.0]), torch.tensor([True, False]))
+        >>> (x * 10).to_tensor(0.0)
+        tensor([10.,  0.])
+    """
 
     _masked_data: Tensor
     _masked_mask: Tensor
