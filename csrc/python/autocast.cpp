@@ -124,7 +124,11 @@ void clear_cache() { delete std::exchange(t_autocast.cache, nullptr); }
 static const Register registered([](Ops& ops) {
   ops.def("_set_autocast", set_autocast, "enabled, dtype, cache", kNoOut);
   ops.def("_autocast_dtype", autocast_dtype, "", kNoOut);
-  ops.def("clear_autocast_cache", clear_cache, "", kNoOut, "Forgets the casts of weights that a region keeps.");
+  ops.def("clear_autocast_cache", clear_cache, "", kNoOut, R"(
+    Drops the casts of weights that an autocast region keeps for its calls.
+
+    Example:
+        >>> torch.clear_autocast_cache())");
 });
 
 }  // namespace rl

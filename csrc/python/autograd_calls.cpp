@@ -240,13 +240,35 @@ int64_t overriding() { return static_cast<int64_t>(t_overriding); }
 static const Register registered([](Ops& ops) {
   ops.def("_run_backward", run, "tensors, grad_tensors, retain_graph, create_graph, inputs, accumulate, rows=-1",
           kNoOut | kAnyDevice);
-  ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, "Whether calls are recorded in this thread.");
+  ops.def("is_grad_enabled", is_grad_enabled, "", kNoOut, R"(
+    Tells whether calls are recorded for autograd in this thread.
+
+    Example:
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False)");
   ops.def("_set_grad_enabled", set_grad, "mode", kNoOut);
-  ops.def("is_inference_mode_enabled", is_inference, "", kNoOut, "Whether inference mode is on in this thread.");
+  ops.def("is_inference_mode_enabled", is_inference, "", kNoOut, R"(
+    Tells whether inference mode is on in this thread.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True)");
   ops.def("_set_inference", set_inference, "mode", kNoOut);
   ops.def("_set_anomaly", set_anomaly, "mode, check_nan", kNoOut);
-  ops.def("is_anomaly_enabled", is_anomaly, "", kNoOut, "Whether backward checks for NaN in this thread.");
-  ops.def("is_anomaly_check_nan_enabled", is_anomaly_nan, "", kNoOut, "Whether anomaly mode looks for NaN.");
+  ops.def("is_anomaly_enabled", is_anomaly, "", kNoOut, R"(
+    Tells whether anomaly mode is on in this thread: backward() checks gradients for NaN.
+
+    Example:
+        >>> torch.is_anomaly_enabled()
+        False)");
+  ops.def("is_anomaly_check_nan_enabled", is_anomaly_nan, "", kNoOut, R"(
+    Tells whether anomaly mode looks for NaN in gradients.
+
+    Example:
+        >>> torch.is_anomaly_check_nan_enabled()
+        True)");
   ops.def("_set_sites", set_sites, "mode", kNoOut);
   ops.def("_push_saved_hooks", push_saved_hooks, "pack, unpack", kNoOut);
   ops.def("_pop_saved_hooks", pop_saved_hooks, "", kNoOut);

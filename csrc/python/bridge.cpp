@@ -358,18 +358,55 @@ static Tensor frombuffer_op(Object buffer, DType dtype, int64_t count, int64_t o
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
-          "A NumPy array on the same memory.");
+  ops.def("numpy", numpy_op, "input, *, force=False", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, R"(
+    Returns a NumPy array on the same memory: writes to one change the other.
+
+    Args:
+        force: whether to detach, resolve views and copy as it takes, instead of raising.
+
+    Raises:
+        RuntimeError: the tensor requires gradients; detach() it first.
+
+    Example:
+        >>> torch.tensor([1, 2]).numpy()
+        array([1, 2])
+        >>> torch.ones(2, requires_grad=True).numpy(force=True)
+        array([1., 1.], dtype=float32))");
   ops.def("_memory", memory_op, "input", kMethod | kNoFunction | kNoOut,
           "An object offering the memory by the buffer protocol.");
-  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut | kAnyType,
-          "The elements as nested lists of Python numbers.");
-  ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory | kAnyType,
-          "A tensor on the memory of a NumPy array.");
+  ops.def("tolist", tolist_op, "input", kMethod | kNoFunction | kNoOut | kAnyType, R"(
+    Returns the elements as nested lists of Python numbers; a number for a 0-dim tensor.
+
+    Example:
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]])");
+  ops.def("from_numpy", from_numpy_op, "ndarray", kNoOut | kFactory | kAnyType, R"(
+    Makes a tensor on the memory of a NumPy array: writes to one change the other.
+
+    Args:
+        ndarray: a writable array of a type that tensors have.
+
+    Example:
+        >>> a = np.array([1, 2, 3])
+        >>> x = torch.from_numpy(a)
+        >>> x[0] = 9
+        >>> a
+        array([9, 2, 3]))");
   ops.def("_share_array", share_op, "array", kNoOut | kAnyType);
   ops.def("_is_array_like", is_array_like_op, "object", kNoOut | kAnyType);
   ops.def("frombuffer", frombuffer_op, "buffer, *, dtype, count=-1, offset=0, requires_grad=False",
-          kNoOut | kFactory | kAnyType, "A 1-d tensor on the memory of a buffer.");
+          kNoOut | kFactory | kAnyType, R"(
+    Makes a vector on the memory of an object with a buffer, such as bytearray.
+
+    Args:
+        buffer: the object; writes to the tensor change it.
+        dtype: how its bytes are read.
+        count: the number of elements; -1 takes all there are.
+        offset: how many bytes are skipped at the start.
+
+    Example:
+        >>> torch.frombuffer(bytearray(b"\x01\x00\x02\x00"), dtype=torch.int16)
+        tensor([1, 2], dtype=torch.int16))");
 });
 
 }  // namespace rl

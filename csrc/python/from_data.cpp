@@ -273,7 +273,24 @@ static Tensor tensor_op(Object data, std::optional<DType> dtype, std::optional<D
 
 static const Register registered([](Ops& ops) {
   ops.def("tensor", tensor_op, "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False",
-          kFactory | kNoOut | kAnyType, "A new tensor with the values of data: nested sequences, arrays, tensors.");
+          kFactory | kNoOut | kAnyType, R"(
+    Makes a tensor of data, which is copied: numbers, nested sequences, NumPy arrays or tensors.
+
+    Args:
+        data: the values.
+        dtype: the element type; None takes that of data: int64, bool, or the default float type for floats.
+
+    Returns:
+        Tensor: a leaf without history; clone() or detach() make copies of tensors.
+
+    Example:
+        >>> torch.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> torch.tensor([1.0, 2.0], requires_grad=True)
+        tensor([1., 2.], requires_grad=True)
+        >>> torch.tensor(3.5).shape
+        torch.Size([]))");
 });
 
 }  // namespace rl

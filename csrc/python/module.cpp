@@ -135,22 +135,79 @@ std::string isa() { return has_backend(Device()) ? backend(Device()).name : "non
 void set_library_path(const std::string& path) { Site::set_library_prefix(path.c_str()); }
 
 const Register registered([](Ops& ops) {
-  ops.def("get_default_dtype", get_default_dtype, "", kNoOut, "The type of new float tensors.");
+  ops.def("get_default_dtype", get_default_dtype, "", kNoOut, R"(
+    Returns the type of new float tensors; set_default_dtype() sets it.
+
+    Example:
+        >>> torch.get_default_dtype()
+        torch.float32)");
   ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut | kAnyType);
   ops.def("_register_isolated_device", register_isolated_backend, "", kNoOut);
   ops.def("_default_device", get_default_device, "", kNoOut);
   ops.def("_set_default_device", put_default_device, "d", kNoOut);
-  ops.def("promote_types", promote_op, "type1, type2", kNoOut | kAnyType, "The smallest type that holds both.");
-  ops.def("can_cast", can_cast_op, "from_, to", kNoOut | kAnyType, "Whether a cast keeps the kind of number.");
-  ops.def("result_type", result_type_op, "tensor, other", kNoOut | kAnyType, "The type of a result of both.");
-  ops.def("get_num_threads", get_num_threads, "", kNoOut, "How many threads kernels use.");
-  ops.def("set_num_threads", put_num_threads, "int", kNoOut,
-          "Sets how many threads kernels use. Results do not depend on it.");
-  ops.def("get_float32_matmul_precision", get_precision, "", kNoOut, "How exact products of float32 are.");
-  ops.def("set_float32_matmul_precision", put_precision, "precision", kNoOut,
-          "How exact matrix products of float32 are: 'highest' takes all bits of the values, 'high' at least 16 and "
-          "'medium' at "
-          "least 8 where the processor's matrix unit is faster so.");
+  ops.def("promote_types", promote_op, "type1, type2", kNoOut | kAnyType, R"(
+    Returns the smallest type that holds the values of two types.
+
+    Args:
+        type1: one type.
+        type2: the other one.
+
+    Example:
+        >>> torch.promote_types(torch.int32, torch.float16)
+        torch.float16
+        >>> torch.promote_types(torch.uint8, torch.int8)
+        torch.int16)");
+  ops.def("can_cast", can_cast_op, "from_, to", kNoOut | kAnyType, R"(
+    Tells whether results of a type may be written to another: int to float may, float to int not.
+
+    Args:
+        from_: the type of the values.
+        to: the type to write.
+
+    Example:
+        >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+        (True, False))");
+  ops.def("result_type", result_type_op, "tensor, other", kNoOut | kAnyType, R"(
+    Returns the type that arithmetic of two operands gives: numbers count less than tensors.
+
+    Args:
+        tensor: a tensor or a number.
+        other: a tensor or a number.
+
+    Example:
+        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int8), 3)
+        torch.int8
+        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int8), 3.5)
+        torch.float32)");
+  ops.def("get_num_threads", get_num_threads, "", kNoOut, R"(
+    Returns how many threads kernels use.
+
+    Example:
+        >>> torch.get_num_threads() >= 1
+        True)");
+  ops.def("set_num_threads", put_num_threads, "int", kNoOut, R"(
+    Sets how many threads kernels use. Results do not depend on it.
+
+    Args:
+        int: the number, at least 1.
+
+    Example:
+        >>> torch.set_num_threads(torch.get_num_threads()))");
+  ops.def("get_float32_matmul_precision", get_precision, "", kNoOut, R"(
+    Returns how exact matrix products of float32 are; set_float32_matmul_precision() sets it.
+
+    Example:
+        >>> torch.get_float32_matmul_precision()
+        'highest')");
+  ops.def("set_float32_matmul_precision", put_precision, "precision", kNoOut, R"(
+    Sets how exact matrix products of float32 are.
+
+    Args:
+        precision: 'highest' keeps all 24 bits of the factors; 'high' at least 16, and 'medium' at least 8,
+         where the processor is faster that way.
+
+    Example:
+        >>> torch.set_float32_matmul_precision("highest"))");
   ops.def("_set_plain_convolutions", put_plain_convolutions, "plain", kNoOut);
   ops.def("_cpu_isa", isa, "", kNoOut);
   ops.def("_set_library_path", set_library_path, "path", kNoOut);

@@ -115,7 +115,7 @@ PyObject* op_doc(PyObject* self, void*) {
   Owned module(PyImport_ImportModule("rushlight._core.documentation"));
   if (!module.p) return nullptr;
   Owned signatures(op_signatures(self, nullptr));
-  return PyObject_CallMethod(module.p, "of_op", "sssOs", op->def->name.c_str(), op->name->c_str(), form_of(op),
+  return PyObject_CallMethod(module.p, "of_op", "OsssOs", self, op->def->name.c_str(), op->name->c_str(), form_of(op),
                              signatures.p, op->def->doc.c_str());
 }
 // For each overload: ((name, type, default or ..., keyword only) of each parameter, flags).

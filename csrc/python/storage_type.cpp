@@ -495,13 +495,38 @@ static const Register registered([](Ops& ops) {
           "A clone that shares the memory until one of both is written to.");
   ops.def("_is_lazy", is_lazy, "input", kNoOut | kAnyType);
   ops.def("_data_address", data_address, "input", kNoOut | kAnyType);
-  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
-          "The memory under the tensor.");
+  ops.def("untyped_storage", untyped_storage, "input", kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, R"(
+    Returns the memory under the tensor, as bytes; views share it.
+
+    Example:
+        >>> x = torch.zeros(4)
+        >>> x[:2].untyped_storage().nbytes()
+        16)");
   ops.def("set_", set_, "input, source=None, storage_offset=0, size=None, stride=None",
-          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, "Puts the tensor on other memory.");
+          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, R"(
+    Puts the tensor itself on the memory of another tensor, or of a storage.
+
+    Args:
+        source: a tensor or a storage; None for empty memory.
+        storage_offset: where in a storage it begins.
+        size: the sizes on a storage; None for one row.
+        stride: the strides on a storage; None for those of contiguous memory.
+
+    Example:
+        >>> x, y = torch.zeros(1), torch.tensor([1.0, 2.0])
+        >>> x.set_(y)
+        tensor([1., 2.]))");
   ops.def("resize_", resize_, "input, size..., *, memory_format=None",
-          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType,
-          "Other sizes on the same storage, which grows if it must.");
+          kMethod | kNoFunction | kNoOut | kLazyOk | kAnyType, R"(
+    Gives the tensor itself other sizes; its memory is kept, and grows if it must.
+
+    Args:
+        size: the sizes, one by one or as one sequence. Elements that are new are uninitialised.
+
+    Example:
+        >>> torch.arange(6).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]]))");
 });
 
 }  // namespace rl

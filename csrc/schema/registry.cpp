@@ -28,6 +28,8 @@ void define_op(const char* name, const OverloadSpec& spec, const char* doc) {
   def->overloads.push_back(std::move(o));
 }
 
+void document_op(const char* name, const char* doc) { op_table().at(name)->doc = doc; }
+
 void define_alias(const char* alias, const char* name) { op_aliases().push_back({alias, name}); }
 
 const Kernel* kernel_of(const char* name) {

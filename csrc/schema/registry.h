@@ -62,6 +62,7 @@ struct OverloadSpec {
 
 void define_op(const char* name, const OverloadSpec& spec, const char* doc);
 void define_alias(const char* alias, const char* name);
+void document_op(const char* name, const char* doc);
 // The kernel that the op of that name is; null if it is none, or there is no such op.
 const Kernel* kernel_of(const char* name);
 
@@ -115,6 +116,8 @@ struct Ops {
     def(name, fn, signature, flags | kElementwise, doc, nullptr, &kernel);
   }
   void alias(const char* alias, const char* name) { define_alias(alias, name); }
+  // The documentation of an op whose rows a template makes.
+  void document(const char* name, const char* doc) { document_op(name, doc); }
 };
 
 // `static const Register registered([](Ops& ops) { ops.def(...); });` closes each file of ops.

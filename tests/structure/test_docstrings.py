@@ -33,14 +33,14 @@ from rushlight._core import signature as _signature  # noqa: E402
 # have a documentation. A namespace enters when it is complete, and stays.
 COMPLETE = [
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp",
-    "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.data", "utils.checkpoint",
+    "optim", "optim.lr_scheduler", "optim.swa_utils", "special", "utils.data", "utils.checkpoint",
     "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
     "nn.attention", "nn.parallel",
     "sparse", "signal.windows", "jit", "profiler", "hub", "futures",
 ]  # fmt: skip
 # Namespaces where some names have no documentation at all. A namespace leaves when they have.
 SILENT = [
-    "torch", "Tensor", "fx", "distributed",
+    "torch", "fx", "distributed",
 ]  # fmt: skip
 # Functions that PyTorch offers by name without a page in its reference: bindings of other libraries, primitives of the
 # compiler, and names of early versions. A sentence is enough for them.

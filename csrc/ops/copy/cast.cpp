@@ -264,18 +264,61 @@ Tensor zero(const Tensor& input) {
 static const Register registered([](Ops& ops) {
   ops.def("_cast", cast, "input, dtype", kMethod | kNoOut | kAnyType | kElementwise | kOwnType,
           "The tensor in another element type.");
-  ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut | kAnyType, "A copy in memory of its own.");
-  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut | kAnyType,
-          "The tensor in row-major memory; itself if it is already.");
+  ops.def("clone", clone, "input, *, memory_format=None", kMethod | kNoOut | kAnyType, R"(
+    Copies the tensor into memory of its own; gradients flow through.
+
+    Example:
+        >>> x = torch.tensor([1, 2])
+        >>> y = x.clone()
+        >>> y[0] = 9
+        >>> x
+        tensor([1, 2]))");
+  ops.def("contiguous", contiguous, "input, memory_format=None", kMethod | kNoFunction | kNoOut | kAnyType, R"(
+    Returns the tensor in row-major memory: itself if it is so already, else a copy.
+
+    Args:
+        memory_format: another order, such as torch.channels_last; None is torch.contiguous_format.
+
+    Example:
+        >>> x = torch.zeros(2, 3).t()
+        >>> x.stride(), x.contiguous().stride()
+        ((1, 3), (2, 1)))");
   ops.def("copy_", copy_, "input, other, non_blocking=False", kMethod | kNoFunction | kNoOut | kAnyDevice | kAnyType,
-          "Writes src (broadcast and cast) into the tensor.");
+          R"(
+    Writes the elements of another tensor, broadcast and cast, into this one.
+
+    Args:
+        other: what is written, a tensor or a number.
+        non_blocking: taken for compatibility: the copy is done when the call returns.
+
+    Gradient:
+        0 for the old values; dy, summed over broadcast dimensions, for other.
+
+    Example:
+        >>> torch.zeros(2, 2).copy_(torch.tensor([1, 2]))
+        tensor([[1., 2.],
+                [1., 2.]]))");
   ops.def("_copy", copy, "input, src, non_blocking=False", kNoOut | kAnyDevice | kAnyType,
           "The tensor with its elements replaced by those of src.");
   ops.def("fill", fill, "input, value",
-          kInplace | kAnyDevice | kDirect | kElementwise | kOwnType | kKeepsInput | kOverlapOk | kAnyType,
-          "The tensor with every element replaced by a number.");
-  ops.def("zero", zero, "input", kInplace | kDirect | kElementwise | kKeepsInput | kOverlapOk | kAnyType,
-          "The tensor with every element replaced by 0.");
+          kInplace | kAnyDevice | kDirect | kElementwise | kOwnType | kKeepsInput | kOverlapOk | kAnyType, R"(
+    Returns the tensor with every element replaced by one value.
+
+    Args:
+        value: a number, or a 0-dim tensor.
+
+    Gradient:
+        0 for input; the sum of dy for a tensor as value.
+
+    Example:
+        >>> torch.fill(torch.zeros(2), 7)
+        tensor([7., 7.]))");
+  ops.def("zero", zero, "input", kInplace | kDirect | kElementwise | kKeepsInput | kOverlapOk | kAnyType, R"(
+    Returns the tensor with every element replaced by 0.
+
+    Example:
+        >>> torch.ones(2).zero_()
+        tensor([0., 0.]))");
 });
 
 }  // namespace rl::ops

@@ -290,42 +290,217 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, Op
 #define WITH_OUT "*, out=None, dtype=None, layout=None, device=None, pin_memory=None, requires_grad=None"
 static const Register registered([](Ops& ops) {
   const uint32_t fresh = kMethod | kNoFunction | kLike | kAnyType;
-  ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory | kAnyType, "A tensor of one number.");
-  ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike | kAnyType, "A 0-dim tensor of a number.");
-  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
-          "An uninitialised tensor like another one.");
-  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
-          "A tensor of zeros like another one.");
-  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
-          "A tensor of ones like another one.");
+  ops.def("full", full_op, "size, fill_value, " OPTIONS, kFactory | kAnyType, R"(
+    Makes a tensor whose elements are all one value.
+
+    Args:
+        size: the sizes, as a sequence.
+        fill_value: the value.
+        dtype: the element type; None takes that of the value: int64, bool, or the default float type.
+
+    Example:
+        >>> torch.full((2, 3), 7)
+        tensor([[7, 7, 7],
+                [7, 7, 7]])
+        >>> torch.full((2,), 0.5)
+        tensor([0.5000, 0.5000]))");
+  ops.def("scalar_tensor", scalar_tensor, "s, " OPTIONS, kLike | kAnyType, R"(
+    Makes a 0-dim tensor of a number, of the default float type.
+
+    Args:
+        s: the number.
+
+    Example:
+        >>> torch.scalar_tensor(3)
+        tensor(3.))");
+  ops.def("empty_like", empty_like_op, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise, R"(
+    Makes an uninitialised tensor with the shape and type of another.
+
+    Example:
+        >>> torch.empty_like(torch.zeros(2, 3)).shape
+        torch.Size([2, 3]))");
+  ops.def("zeros_like", zeros_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise, R"(
+    Makes a tensor of zeros with the shape and type of another.
+
+    Example:
+        >>> torch.zeros_like(torch.tensor([[3, 4]]))
+        tensor([[0, 0]]))");
+  ops.def("ones_like", ones_like, "input, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise, R"(
+    Makes a tensor of ones with the shape and type of another.
+
+    Example:
+        >>> torch.ones_like(torch.tensor([[3, 4]]))
+        tensor([[1, 1]]))");
   ops.def("full_like", full_like, "input, fill_value, " OPTIONS ", memory_format=None", kLike | kAnyType | kElementwise,
-          "A tensor of one number like another one.");
-  ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike | kAnyType,
-          "An uninitialised tensor with given strides.");
-  ops.def("empty_permuted", empty_permuted, "size, physical_layout, " OPTIONS, kLike | kAnyType,
-          "An uninitialised tensor with its dimensions in a given order in memory.");
-  ops.def("new_empty", new_empty, "input, size..., " OPTIONS, fresh, "An uninitialised tensor of this one's type.");
-  ops.def("new_empty_strided", new_empty_strided, "input, size, stride, " OPTIONS, fresh,
-          "An uninitialised tensor of this one's type with given strides.");
-  ops.def("new_full", new_full, "input, size, fill_value, " OPTIONS, fresh,
-          "A tensor of one number, of this one's type.");
-  ops.def("new_zeros", new_zeros, "input, size..., " OPTIONS, fresh, "A tensor of zeros, of this one's type.");
-  ops.def("new_ones", new_ones, "input, size..., " OPTIONS, fresh, "A tensor of ones, of this one's type.");
-  ops.def("new_tensor", new_tensor, "input, data, " OPTIONS, fresh,
-          "A new tensor with the values of data, of this one's type.");
-  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, "The values from start, every step, before end.");
+          R"(
+    Makes a tensor of one value with the shape and type of another.
+
+    Args:
+        fill_value: the value.
+
+    Example:
+        >>> torch.full_like(torch.zeros(2), 7)
+        tensor([7., 7.]))");
+  ops.def("empty_strided", empty_strided_op, "size, stride, " OPTIONS, kLike | kAnyType, R"(
+    Makes an uninitialised tensor with given strides.
+
+    Args:
+        size: the sizes.
+        stride: the strides, in elements.
+
+    Example:
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2))");
+  ops.def("empty_permuted", empty_permuted, "size, physical_layout, " OPTIONS, kLike | kAnyType, R"(
+    Makes an uninitialised tensor whose dimensions lie in a given order in memory.
+
+    Args:
+        size: the sizes.
+        physical_layout: the dimensions from the outermost in memory to the innermost.
+
+    Example:
+        >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+        (12, 1, 3))");
+  ops.def("new_empty", new_empty, "input, size..., " OPTIONS, fresh, R"(
+    Makes an uninitialised tensor of this one's type and device.
+
+    Example:
+        >>> torch.zeros(1, dtype=torch.int8).new_empty(2, 3).dtype
+        torch.int8)");
+  ops.def("new_empty_strided", new_empty_strided, "input, size, stride, " OPTIONS, fresh, R"(
+    Makes an uninitialised tensor of this one's type and device, with given strides.
+
+    Args:
+        size: the sizes.
+        stride: the strides, in elements.
+
+    Example:
+        >>> torch.zeros(1).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2))");
+  ops.def("new_full", new_full, "input, size, fill_value, " OPTIONS, fresh, R"(
+    Makes a tensor of one value, of this one's type and device.
+
+    Args:
+        size: the sizes, as a sequence.
+        fill_value: the value.
+
+    Example:
+        >>> torch.zeros(1, dtype=torch.int8).new_full((2,), 7)
+        tensor([7, 7], dtype=torch.int8))");
+  ops.def("new_zeros", new_zeros, "input, size..., " OPTIONS, fresh, R"(
+    Makes a tensor of zeros, of this one's type and device.
+
+    Example:
+        >>> torch.ones(1, dtype=torch.int8).new_zeros(2, 2)
+        tensor([[0, 0],
+                [0, 0]], dtype=torch.int8))");
+  ops.def("new_ones", new_ones, "input, size..., " OPTIONS, fresh, R"(
+    Makes a tensor of ones, of this one's type and device.
+
+    Example:
+        >>> torch.zeros(1, dtype=torch.int8).new_ones(2)
+        tensor([1, 1], dtype=torch.int8))");
+  ops.def("new_tensor", new_tensor, "input, data, " OPTIONS, fresh, R"(
+    Makes a tensor of data, which is copied, of this one's type and device.
+
+    Args:
+        data: the values: numbers, nested sequences, arrays or tensors.
+
+    Example:
+        >>> torch.zeros(1, dtype=torch.float64).new_tensor([1, 2])
+        tensor([1., 2.], dtype=torch.float64))");
+  ops.def("arange", arange_end, "end, " WITH_OUT, kLike, R"(
+    Counts from start in steps: start, start + step, ... before end.
+
+    Args:
+        start: the first value; 0 if only end is given.
+        end: the bound, which does not belong to the values.
+        step: the distance of two values; it may be negative.
+        dtype: the element type; None takes int64 for integers, else the default float type.
+
+    Example:
+        >>> torch.arange(5)
+        tensor([0, 1, 2, 3, 4])
+        >>> torch.arange(1.0, 2.0, 0.25)
+        tensor([1.0000, 1.2500, 1.5000, 1.7500]))");
   ops.def("arange", arange_from, "start, end, step=1, " WITH_OUT, kLike);
-  ops.def("range", range, "start, end, step=1, " WITH_OUT, kLike,
-          "The values from start to end, both included (deprecated).");
-  ops.def("linspace", linspace, "start, end, steps, " WITH_OUT, kLike,
-          "Values from start to end in equal steps, both included.");
-  ops.def("logspace", logspace, "start, end, steps, base=10.0, " WITH_OUT, kLike,
-          "Powers of base, the exponents from start to end in equal steps.");
-  ops.def("eye", eye, "n, m=None, " OPTIONS, kFactory, "A matrix with ones on its diagonal.");
-  ops.def("tril_indices", tril_indices, "row, col, offset=0, " OPTIONS, kLike,
-          "Rows and columns of the elements on and below a diagonal.");
-  ops.def("triu_indices", triu_indices, "row, col, offset=0, " OPTIONS, kLike,
-          "Rows and columns of the elements on and above a diagonal.");
+  ops.def("range", range, "start, end, step=1, " WITH_OUT, kLike, R"(
+    Counts from start in steps up to end, which is included; deprecated, use arange().
+
+    Args:
+        start: the first value.
+        end: the bound, which belongs to the values if a step reaches it.
+        step: the distance of two values.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.range(1, 3)
+        tensor([1., 2., 3.]))");
+  ops.def("linspace", linspace, "start, end, steps, " WITH_OUT, kLike, R"(
+    Divides the range from start to end evenly, both included.
+
+    Args:
+        start: the first value.
+        end: the last value.
+        steps: how many values.
+
+    Example:
+        >>> torch.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000]))");
+  ops.def("logspace", logspace, "start, end, steps, base=10.0, " WITH_OUT, kLike, R"(
+    Takes powers of base with exponents from start to end in equal steps, both included.
+
+    Args:
+        start: the first exponent.
+        end: the last exponent.
+        steps: how many values.
+        base: the base.
+
+    Example:
+        >>> torch.logspace(0, 3, 4)
+        tensor([   1.,   10.,  100., 1000.]))");
+  ops.def("eye", eye, "n, m=None, " OPTIONS, kFactory, R"(
+    Makes a matrix with ones on its diagonal and zeros elsewhere.
+
+    Args:
+        n: the number of rows.
+        m: the number of columns; None takes n.
+
+    Example:
+        >>> torch.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+        >>> torch.eye(2, 3, dtype=torch.int64)
+        tensor([[1, 0, 0],
+                [0, 1, 0]]))");
+  ops.def("tril_indices", tril_indices, "row, col, offset=0, " OPTIONS, kLike, R"(
+    Lists rows and columns of the elements on and below a diagonal of a matrix.
+
+    Args:
+        row: the number of rows.
+        col: the number of columns.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dtype: the element type; None takes int64.
+
+    Example:
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]]))");
+  ops.def("triu_indices", triu_indices, "row, col, offset=0, " OPTIONS, kLike, R"(
+    Lists rows and columns of the elements on and above a diagonal of a matrix.
+
+    Args:
+        row: the number of rows.
+        col: the number of columns.
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dtype: the element type; None takes int64.
+
+    Example:
+        >>> torch.triu_indices(2, 2, offset=1)
+        tensor([[0],
+                [1]]))");
 });
 
 }  // namespace rl::ops

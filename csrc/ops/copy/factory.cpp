@@ -80,11 +80,32 @@ static const Register registered([](Ops& ops) {
   ops.def("_set_fill_uninitialized", set_fill_uninitialized, "on", kNoOut);
   ops.def("empty", empty_op,
           "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None",
-          kFactory | kAnyType, "A tensor whose elements are whatever was in memory.");
+          kFactory | kAnyType, R"(
+    Makes a tensor whose elements are whatever was in memory: write before reading.
+
+    Example:
+        >>> torch.empty(2, 3).shape
+        torch.Size([2, 3]))");
   ops.def("zeros", zeros_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
-          kFactory | kAnyType, "A tensor of zeros.");
+          kFactory | kAnyType, R"(
+    Makes a tensor of zeros.
+
+    Example:
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+        >>> torch.zeros((2,), dtype=torch.int64)
+        tensor([0, 0]))");
   ops.def("ones", ones_op, "size..., *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False",
-          kFactory | kAnyType, "A tensor of ones.");
+          kFactory | kAnyType, R"(
+    Makes a tensor of ones.
+
+    Example:
+        >>> torch.ones(2, 3)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+        >>> torch.ones((2,), dtype=torch.int64)
+        tensor([1, 1]))");
 });
 
 }  // namespace rl::ops

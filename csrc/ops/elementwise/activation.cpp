@@ -280,33 +280,168 @@ static Tensor hardtanh_inplace(const Tensor& x, double min_val, double max_val) 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("relu", relu, "input", kUnary | kKeepsInput, "max(input, 0).", kRelu);
-  ops.def("nn.functional.relu", relu_f, "input, inplace=False", kNoOut, "max(input, 0).", kRelu);
-  ops.def("nn.functional.relu_", relu_inplace, "input", kNoOut | kElementwise, "relu in place.");
-  ops.def("nn.functional.relu6", relu6_f, "input, inplace=False", kNoOut | kElementwise, "min(max(input, 0), 6).");
-  ops.def("nn.functional.leaky_relu", leaky_relu_f, "input, negative_slope=0.01, inplace=False", 0,
-          "input, or negative_slope * input below 0.", kLeakyRelu);
-  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut | kElementwise,
-          "leaky_relu in place.");
-  ops.def("nn.functional.hardtanh", hardtanh_f, "input, min_val=-1.0, max_val=1.0, inplace=False", 0,
-          "input brought into [min_val, max_val].", kHardtanh);
-  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut | kElementwise,
-          "hardtanh in place.");
-  ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, "min(max(input + 3, 0), 6) / 6.",
+  ops.def("relu", relu, "input", kUnary | kKeepsInput, R"(
+    Replaces negative elements by 0: max(x, 0).
+
+    Gradient:
+        dy above 0; 0 at 0 and below.
+
+    Example:
+        >>> torch.relu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.]))",
+          kRelu);
+  ops.def("nn.functional.relu", relu_f, "input, inplace=False", kNoOut, R"(
+    Replaces negative elements by 0: max(x, 0).
+
+    Gradient:
+        dy above 0; 0 at 0 and below.
+
+    Example:
+        >>> F.relu(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.]))",
+          kRelu);
+  ops.def("nn.functional.relu_", relu_inplace, "input", kNoOut | kElementwise, R"(
+    Writes relu() into the tensor itself.
+
+    Example:
+        >>> F.relu_(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.]))");
+  ops.def("nn.functional.relu6", relu6_f, "input, inplace=False", kNoOut | kElementwise, R"(
+    Brings each element into [0, 6].
+
+    Gradient:
+        dy inside the bounds; 0 outside and on them.
+
+    Example:
+        >>> F.relu6(torch.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.]))");
+  ops.def("nn.functional.leaky_relu", leaky_relu_f, "input, negative_slope=0.01, inplace=False", 0, R"(
+    Keeps positive elements and multiplies the others by negative_slope.
+
+    Args:
+        negative_slope: the factor below 0.
+
+    Gradient:
+        dy above 0; negative_slope * dy at 0 and below.
+
+    Example:
+        >>> F.leaky_relu(torch.tensor([-2.0, 3.0]), 0.1)
+        tensor([-0.2000,  3.0000]))",
+          kLeakyRelu);
+  ops.def("nn.functional.leaky_relu_", leaky_relu_inplace, "input, negative_slope=0.01", kNoOut | kElementwise, R"(
+    Writes leaky_relu() into the tensor itself.
+
+    Args:
+        negative_slope: the factor below 0, positive if gradients are wanted.
+
+    Example:
+        >>> F.leaky_relu_(torch.tensor([-2.0, 3.0]), 0.1)
+        tensor([-0.2000,  3.0000]))");
+  ops.def("nn.functional.hardtanh", hardtanh_f, "input, min_val=-1.0, max_val=1.0, inplace=False", 0, R"(
+    Brings each element into [min_val, max_val].
+
+    Args:
+        min_val: the lower bound.
+        max_val: the upper bound.
+
+    Gradient:
+        dy inside the bounds; 0 outside and on them, unlike clamp().
+
+    Example:
+        >>> F.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
+        tensor([-1.0000,  0.5000,  1.0000]))",
+          kHardtanh);
+  ops.def("nn.functional.hardtanh_", hardtanh_inplace, "input, min_val=-1.0, max_val=1.0", kNoOut | kElementwise, R"(
+    Writes hardtanh() into the tensor itself.
+
+    Args:
+        min_val: the lower bound.
+        max_val: the upper bound.
+
+    Example:
+        >>> F.hardtanh_(torch.tensor([-2.0, 0.5]))
+        tensor([-1.0000,  0.5000]))");
+  ops.def("nn.functional.hardsigmoid", hardsigmoid_f, "input, inplace=False", 0, R"(
+    Computes a sigmoid of straight lines: min(max(x + 3, 0), 6) / 6.
+
+    Gradient:
+        dy / 6 inside (-3, 3), else 0.
+
+    Example:
+        >>> F.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500]))",
           kHardsigmoid);
-  ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, "input * hardsigmoid(input).", kHardswish);
-  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod | kExactOut, "input, or 0 where |input| <= lambd.",
+  ops.def("nn.functional.hardswish", hardswish_f, "input, inplace=False", 0, R"(
+    Computes x * hardsigmoid(x): x * min(max(x + 3, 0), 6) / 6.
+
+    Example:
+        >>> F.hardswish(torch.tensor([-4.0, -1.0, 4.0]))
+        tensor([-0.0000, -0.3333,  4.0000]))",
+          kHardswish);
+  ops.def("hardshrink", hardshrink, "input, lambd=0.5", kMethod | kExactOut, R"(
+    Keeps elements with |x| > lambd, and sets the others to 0.
+
+    Args:
+        lambd: the threshold, not negative.
+
+    Example:
+        >>> torch.hardshrink(torch.tensor([-1.0, 0.3, 0.5, 2.0]))
+        tensor([-1.,  0.,  0.,  2.]))",
           kHardshrink);
   ops.alias("nn.functional.hardshrink", "hardshrink");
-  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", kExactOut,
-          "input moved towards 0 by lambd, at most to 0.", kSoftshrink);
-  ops.def("threshold", threshold, "input, threshold, value", kNoOut, "input, or value where input <= threshold.",
+  ops.def("nn.functional.softshrink", softshrink, "input, lambd=0.5", kExactOut, R"(
+    Moves each element towards 0 by lambd, and stops at 0.
+
+    Args:
+        lambd: by how much, not negative.
+
+    Example:
+        >>> F.softshrink(torch.tensor([-2.0, 0.3, 1.0]))
+        tensor([-1.5000,  0.0000,  0.5000]))",
+          kSoftshrink);
+  ops.def("threshold", threshold, "input, threshold, value", kNoOut, R"(
+    Keeps elements larger than threshold, and replaces the others by value.
+
+    Args:
+        threshold: the bound.
+        value: what stands for elements up to it.
+
+    Example:
+        >>> torch.threshold(torch.tensor([0.5, 1.0, 2.0]), 1.0, -7.0)
+        tensor([-7., -7.,  2.]))",
           kThreshold);
-  ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut | kElementwise, "threshold in place.");
+  ops.def("threshold_", threshold_inplace, "input, threshold, value", kNoOut | kElementwise, R"(
+    Replaces elements up to threshold by value, in the tensor itself.
+
+    Args:
+        threshold: the bound.
+        value: what stands for elements up to it.
+
+    Example:
+        >>> torch.threshold_(torch.tensor([0.5, 1.0, 2.0]), 1.0, -7.0)
+        tensor([-7., -7.,  2.]))");
   ops.alias("nn.functional.threshold_", "threshold_");
-  ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0,
-          "input, or value where input <= threshold.", kThreshold);
-  ops.def("prelu", prelu, "input, weight", kMethod | kNoOut | kCastLow, "input, or weight * input below 0.");
+  ops.def("nn.functional.threshold", threshold_f, "input, threshold, value, inplace=False", 0, R"(
+    Keeps elements larger than threshold, and replaces the others by value.
+
+    Args:
+        threshold: the bound.
+        value: what stands for elements up to it.
+
+    Example:
+        >>> F.threshold(torch.tensor([0.5, 1.0, 2.0]), 1.0, -7.0)
+        tensor([-7., -7.,  2.]))",
+          kThreshold);
+  ops.def("prelu", prelu, "input, weight", kMethod | kNoOut | kCastLow, R"(
+    Keeps positive elements and multiplies the others by a learnt weight.
+
+    Args:
+        weight: the factor below 0: a single one, or one for each channel (dimension 1).
+
+    Example:
+        >>> torch.prelu(torch.tensor([[-1.0, -1.0], [2.0, -2.0]]), torch.tensor([0.1, 0.5]))
+        tensor([[-0.1000, -0.5000],
+                [ 2.0000, -1.0000]]))");
   ops.alias("nn.functional.prelu", "prelu");
 });
 

@@ -237,31 +237,139 @@ static Tensor mish_f(const Tensor& x, bool inplace) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("nn.functional.elu", elu_f, "input, alpha=1.0, inplace=False", 0, "input, or alpha * (e^input - 1) below 0.",
+  ops.def("nn.functional.elu", elu_f, "input, alpha=1.0, inplace=False", 0, R"(
+    Keeps positive elements, and gives alpha * (e^x - 1) for the others.
+
+    Args:
+        alpha: the value approached far below 0, with its sign changed.
+
+    Example:
+        >>> F.elu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.6321,  0.0000,  1.0000]))",
           kElu);
-  ops.def("nn.functional.elu_", elu_inplace, "input, alpha=1.0", kNoOut | kElementwise, "elu in place.");
-  ops.def("selu", selu, "input", kNoOut | kElementwise,
-          "scale * elu(input, alpha), with the constants of self-normalizing networks.");
-  ops.def("selu_", selu_inplace, "input", kNoOut | kElementwise, "selu in place.");
+  ops.def("nn.functional.elu_", elu_inplace, "input, alpha=1.0", kNoOut | kElementwise, R"(
+    Writes elu() into the tensor itself.
+
+    Args:
+        alpha: the value approached far below 0, with its sign changed.
+
+    Example:
+        >>> F.elu_(torch.tensor([-1.0, 1.0]))
+        tensor([-0.6321,  1.0000]))");
+  ops.def("selu", selu, "input", kNoOut | kElementwise, R"(
+    Computes scale * elu(x, alpha), with the constants of self-normalizing networks.
+
+    Example:
+        >>> torch.selu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507]))");
+  ops.def("selu_", selu_inplace, "input", kNoOut | kElementwise, R"(
+    Writes selu() into the tensor itself.
+
+    Example:
+        >>> torch.selu_(torch.tensor([-1.0, 1.0]))
+        tensor([-1.1113,  1.0507]))");
   ops.alias("nn.functional.selu_", "selu_");
-  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut | kElementwise,
-          "scale * elu(input, alpha), with the constants of self-normalizing networks.");
-  ops.def("celu", celu, "input, alpha=1.0", kNoOut | kElementwise,
-          "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
-  ops.def("celu_", celu_inplace, "input, alpha=1.0", kNoOut | kElementwise, "celu in place.");
+  ops.def("nn.functional.selu", selu_f, "input, inplace=False", kNoOut | kElementwise, R"(
+    Computes scale * elu(x, alpha), with the constants that keep mean 0 and variance 1 through layers.
+
+    scale is 1.0507, alpha 1.6733, as self-normalizing networks want them.
+
+    Example:
+        >>> F.selu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507]))");
+  ops.def("celu", celu, "input, alpha=1.0", kNoOut | kElementwise, R"(
+    Computes max(0, x) + min(0, alpha * (e^(x / alpha) - 1)).
+
+    Args:
+        alpha: the value approached far below 0, with its sign changed.
+
+    Example:
+        >>> torch.celu(torch.tensor([-1.0, 0.0, 1.0]), alpha=2.0)
+        tensor([-0.7869,  0.0000,  1.0000]))");
+  ops.def("celu_", celu_inplace, "input, alpha=1.0", kNoOut | kElementwise, R"(
+    Writes celu() into the tensor itself.
+
+    Args:
+        alpha: the value approached far below 0, with its sign changed.
+
+    Example:
+        >>> torch.celu_(torch.tensor([-1.0, 1.0]))
+        tensor([-0.6321,  1.0000]))");
   ops.alias("nn.functional.celu_", "celu_");
-  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut | kElementwise,
-          "max(0, input) + min(0, alpha * (e^(input / alpha) - 1)).");
-  ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", kExactOut,
-          "input * P(X <= input) for a normal X.", kGelu);
-  ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, "input * sigmoid(input).", kSilu);
-  ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, "input * tanh(softplus(input)).", kMish);
-  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", kExactOut,
-          "log(1 + e^(beta * input)) / beta.", kSoftplus);
-  ops.def("nn.functional.logsigmoid", logsigmoid, "input", kExactOut | kFreeOut, "log(sigmoid(input)).", kLogSigmoid);
-  ops.def("nn.functional.softsign", softsign, "input", kNoOut | kElementwise, "input / (1 + |input|).");
-  ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut | kElementwise, "input - tanh(input).");
-  ops.def("nn.functional.glu", glu, "input, dim=-1", 0, "The first half of dim times the sigmoid of the second.");
+  ops.def("nn.functional.celu", celu_f, "input, alpha=1.0, inplace=False", kNoOut | kElementwise, R"(
+    Computes max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), whose derivative has no step for any alpha.
+
+    Args:
+        alpha: the value approached far below 0, with its sign changed.
+
+    Example:
+        >>> F.celu(torch.tensor([-1.0, 0.0, 1.0]), alpha=2.0)
+        tensor([-0.7869,  0.0000,  1.0000]))");
+  ops.def("nn.functional.gelu", gelu, "input, *, approximate='none'", kExactOut, R"(
+    Weighs each element by a normal probability: x * P(X <= x) for a standard normal X.
+
+    Args:
+        approximate: 'none' takes the error function, 'tanh' the usual approximation by tanh.
+
+    Example:
+        >>> F.gelu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
+        >>> F.gelu(torch.tensor([-1.0, 0.0, 1.0]), approximate="tanh")
+        tensor([-0.1588,  0.0000,  0.8412]))",
+          kGelu);
+  ops.def("nn.functional.silu", silu_f, "input, inplace=False", 0, R"(
+    Computes x * sigmoid(x), which is also called swish.
+
+    Example:
+        >>> F.silu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2689,  0.0000,  0.7311]))",
+          kSilu);
+  ops.def("nn.functional.mish", mish_f, "input, inplace=False", 0, R"(
+    Computes x * tanh(log(1 + e^x)).
+
+    Example:
+        >>> F.mish(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.3034,  0.0000,  0.8651]))",
+          kMish);
+  ops.def("nn.functional.softplus", softplus, "input, beta=1.0, threshold=20.0", kExactOut, R"(
+    Computes log(1 + e^(beta * x)) / beta, a smooth relu().
+
+    Args:
+        beta: how sharply it bends.
+        threshold: where beta * x is larger, x itself is returned.
+
+    Example:
+        >>> F.softplus(torch.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000]))",
+          kSoftplus);
+  ops.def("nn.functional.logsigmoid", logsigmoid, "input", kExactOut | kFreeOut, R"(
+    Computes log(1 / (1 + e^-x)), without underflow.
+
+    Example:
+        >>> F.logsigmoid(torch.tensor([-200.0, 0.0, 5.0]))
+        tensor([-2.0000e+02, -6.9315e-01, -6.7153e-03]))",
+          kLogSigmoid);
+  ops.def("nn.functional.softsign", softsign, "input", kNoOut | kElementwise, R"(
+    Computes x / (1 + |x|).
+
+    Example:
+        >>> F.softsign(torch.tensor([-3.0, 0.0, 1.0]))
+        tensor([-0.7500,  0.0000,  0.5000]))");
+  ops.def("nn.functional.tanhshrink", tanhshrink, "input", kNoOut | kElementwise, R"(
+    Computes x - tanh(x).
+
+    Example:
+        >>> F.tanhshrink(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([-1.0360,  0.0000,  1.0360]))");
+  ops.def("nn.functional.glu", glu, "input, dim=-1", 0, R"(
+    Gates: the first half of a dimension times the sigmoid of its second half.
+
+    Args:
+        dim: the dimension that is halved; its size is even.
+
+    Example:
+        >>> F.glu(torch.tensor([[1.0, 2.0, 0.0, 100.0]]))
+        tensor([[0.5000, 2.0000]]))");
   ops.alias("nn.functional.tanh", "tanh");
   ops.alias("nn.functional.sigmoid", "sigmoid");
 });

@@ -224,15 +224,78 @@ Tensor divide(const Value& a, const Value& b) { return a.is_tensor() ? div(a, b)
 
 static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kInplace | kDirect;
-  ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, "input + alpha * other.", kAdd);
-  ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, "input - alpha * other.", kSub);
+  ops.def("add", add, "input, other, *, alpha=1", in_place | kKeepsInput, R"(
+    Adds: input + alpha * other.
+
+    Args:
+        other: what is added.
+        alpha: the factor of other; an integer if the result has integers.
+
+    Example:
+        >>> torch.add(torch.tensor([1, 2]), torch.tensor([0.5, 0.5]))
+        tensor([1.5000, 2.5000])
+        >>> torch.tensor([[1.0], [2.0]]) + torch.tensor([10.0, 20.0])
+        tensor([[11., 21.],
+                [12., 22.]])
+        >>> torch.add(torch.ones(2), torch.ones(2), alpha=10)
+        tensor([11., 11.]))",
+          kAdd);
+  ops.def("sub", sub, "input, other, *, alpha=1", in_place | kKeepsInput, R"(
+    Subtracts: input - alpha * other. Bools are refused.
+
+    Args:
+        other: what is taken away.
+        alpha: the factor of other; an integer if the result has integers.
+
+    Example:
+        >>> torch.sub(torch.tensor([5, 7]), 2)
+        tensor([3, 5])
+        >>> torch.sub(torch.ones(2), torch.ones(2), alpha=3)
+        tensor([-2., -2.]))",
+          kSub);
   ops.def("add", add_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
   ops.def("sub", sub_scaled, "input, alpha, other", in_place | kKeepsInput | kOld);
   ops.alias("subtract", "sub");
-  ops.def("mul", mul, "input, other", in_place, "input * other.", kMul);
+  ops.def("mul", mul, "input, other", in_place, R"(
+    Multiplies element by element: input * other. For matrices see matmul().
+
+    Example:
+        >>> torch.mul(torch.tensor([1, 2, 3]), 2.5)
+        tensor([2.5000, 5.0000, 7.5000])
+        >>> torch.tensor([[1.0], [2.0]]) * torch.tensor([3.0, 4.0])
+        tensor([[3., 4.],
+                [6., 8.]]))",
+          kMul);
   ops.alias("multiply", "mul");
-  ops.def("div", div, "input, other", in_place, "input / other.", kDiv);
-  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, "-input.", kNeg);
+  ops.def("div", div, "input, other", in_place, R"(
+    Divides: input / other, rounded if asked.
+
+    Args:
+        other: the divisor.
+        rounding_mode: None divides exactly, integers too, whose result is a float; 'trunc' rounds
+         towards 0, 'floor' down, and both keep integers.
+
+    Returns:
+        Tensor: the exact quotient of integers has the default float type.
+
+    Gradient:
+        Zero where the result is rounded.
+
+    Example:
+        >>> torch.div(torch.tensor([7, -7]), 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+        tensor([ 3, -3])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4]))",
+          kDiv);
+  ops.def("neg", neg, "input", in_place | kKeepsInput | kExactOut, R"(
+    Changes the sign: -x. Bools are refused.
+
+    Example:
+        >>> torch.neg(torch.tensor([1.5, -2.0]))
+        tensor([-1.5000,  2.0000]))",
+          kNeg);
   ops.alias("negative", "neg");
   ops.def("__radd_op__", radd, "input, other", kMethod | kNoFunction);
   ops.def("__rsub_op__", rsub, "input, other", kMethod | kNoFunction);

@@ -364,37 +364,192 @@ static Tensor ldexp(const Tensor& a, const Tensor& b) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, "input raised to exponent.", kPow);
+  ops.def("pow", tensor_first<pow>, "input, exponent", kUnary, R"(
+    Raises input to exponent: input ** exponent, element by element.
+
+    Args:
+        input: the base, or bases.
+        exponent: the power, or powers; integers may not be raised to negative integers.
+
+    Gradient:
+        For both. That of the exponent is 0 where the base is 0 and the exponent is not negative.
+
+    Example:
+        >>> torch.pow(torch.tensor([1, 2, 3]), 2)
+        tensor([1, 4, 9])
+        >>> torch.pow(2, torch.tensor([0.5, -1.0]))
+        tensor([1.4142, 0.5000])
+        >>> torch.tensor([4.0, 27.0]) ** torch.tensor([0.5, 1 / 3])
+        tensor([2., 3.]))",
+          kPow);
   ops.def("pow", number_first<pow>, "input, exponent");
   ops.def("__rpow_op__", rpow, "input, other", kMethod | kNoFunction);
-  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kExactOut | kElementwise,
-          "input raised to exponent, in double precision.");
+  ops.def("float_power", tensor_first<float_power>, "input, exponent", kMethod | kExactOut | kElementwise, R"(
+    Raises input to exponent in double precision, whatever the types.
+
+    Args:
+        input: the base, or bases.
+        exponent: the power, or powers.
+
+    Example:
+        >>> torch.float_power(torch.tensor([2, 4]), 0.5)
+        tensor([1.4142, 2.0000], dtype=torch.float64))");
   ops.def("float_power", number_first<float_power>, "input, exponent");
-  ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut | kElementwise);
-  ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, "The angle of the point (other, input), in radians.",
+  ops.def("float_power_", float_power_inplace, "input, exponent", kMethod | kNoFunction | kNoOut | kElementwise, R"(
+    Raises the tensor to exponent in double precision; it must be of type float64 or complex128.
+
+    Args:
+        exponent: the power, or powers.
+
+    Example:
+        >>> torch.tensor([2.0, 4.0], dtype=torch.float64).float_power_(0.5)
+        tensor([1.4142, 2.0000], dtype=torch.float64))");
+  ops.def("atan2", two_tensors<atan2>, "input, other", kUnary, R"(
+    Takes the angle of the point (other, input), in radians from -pi to pi.
+
+    Args:
+        input: the y of the points.
+        other: the x of the points.
+
+    Example:
+        >>> torch.atan2(torch.tensor([1.0, 1.0, -1.0]), torch.tensor([1.0, -1.0, 0.0]))
+        tensor([ 0.7854,  2.3562, -1.5708]))",
           kAtan2);
   ops.alias("arctan2", "atan2");
-  ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, "sqrt(input^2 + other^2).", kHypot);
-  ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, "|input| with the sign of other.", kCopysign);
-  ops.def("nextafter", nextafter, "input, other", kUnary, "The next number after input towards other.", kNextafter);
-  ops.def("heaviside", heaviside, "input, values", kUnary | kExactOut, "0 below 0, 1 above, and `values` at 0.",
+  ops.def("hypot", two_tensors<hypot>, "input, other", kUnary, R"(
+    Computes the length of (input, other): sqrt(input^2 + other^2), without overflow on the way.
+
+    Example:
+        >>> torch.hypot(torch.tensor([3.0, 1e30]), torch.tensor([4.0, 1e30]))
+        tensor([5.0000e+00, 1.4142e+30]))",
+          kHypot);
+  ops.def("copysign", tensor_first<copysign>, "input, other", kUnary, R"(
+    Gives |input| the sign of other; -0.0 counts as negative.
+
+    Args:
+        other: where the signs come from.
+
+    Gradient:
+        dy times the factor 1 or -1 that changed the sign, and 0 where input is 0. other gets 0.
+
+    Example:
+        >>> torch.copysign(torch.tensor([1.0, -2.0]), torch.tensor([-0.0, 3.0]))
+        tensor([-1.,  2.]))",
+          kCopysign);
+  ops.def("nextafter", nextafter, "input, other", kUnary, R"(
+    Takes the next floating point number after input in the direction of other.
+
+    Args:
+        other: the direction; where it equals input, input is returned.
+
+    Gradient:
+        That of the identity for input; other gets 0.
+
+    Example:
+        >>> eps = torch.finfo(torch.float32).eps
+        >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) == 1 + eps
+        tensor([True]))",
+          kNextafter);
+  ops.def("heaviside", heaviside, "input, values", kUnary | kExactOut, R"(
+    Computes the step function: 0 below 0, 1 above it, and values at 0.
+
+    Args:
+        values: the result where input is 0; of the input's type.
+
+    Gradient:
+        Not differentiable: backward() raises.
+
+    Example:
+        >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000]))",
           kHeaviside);
-  ops.def("logaddexp", logaddexp, "input, other", kMethod, "log(e^input + e^other).", kLogaddexp);
-  ops.def("logaddexp2", logaddexp2, "input, other", kMethod, "log2(2^input + 2^other).", kLogaddexp2);
-  ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, "input log(other), and 0 where input is 0.", kXlogy);
+  ops.def("logaddexp", logaddexp, "input, other", kMethod, R"(
+    Adds numbers that are given by their logarithms: log(e^input + e^other), without overflow.
+
+    Example:
+        >>> torch.logaddexp(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+        tensor([6.9315e-01, 1.0007e+03]))",
+          kLogaddexp);
+  ops.def("logaddexp2", logaddexp2, "input, other", kMethod, R"(
+    Adds numbers that are given by their logarithms to base 2: log2(2^input + 2^other), without overflow.
+
+    Example:
+        >>> torch.logaddexp2(torch.tensor([1.0, 500.0]), torch.tensor([1.0, 500.0]))
+        tensor([  2., 501.]))",
+          kLogaddexp2);
+  ops.def("xlogy", tensor_first<xlogy>, "input, other", kUnary, R"(
+    Computes input * log(other), and 0 where input is 0, whatever the logarithm, if other is no NaN.
+
+    Example:
+        >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 10.0]))
+        tensor([0.0000, 4.6052]))",
+          kXlogy);
   ops.def("xlogy", number_first<xlogy>, "input, other");
   ops.alias("special.xlogy", "xlogy");
-  ops.def("special.xlog1py", tensor_first<xlog1py>, "input, other", 0, "input log(1 + other), and 0 where input is 0.",
+  ops.def("special.xlog1py", tensor_first<xlog1py>, "input, other", 0, R"(
+    Computes input * log(1 + other), and 0 where input is 0, whatever the logarithm, if other is no NaN.
+
+    Example:
+        >>> torch.special.xlog1py(torch.tensor([0.0, 2.0]), torch.tensor([-1.0, 1.0]))
+        tensor([0.0000, 1.3863]))",
           kXlog1py);
   ops.def("special.xlog1py", number_first<xlog1py>, "input, other");
-  ops.def("special.zeta", tensor_first<zeta>, "input, other", 0, "Hurwitz's zeta function.", kZeta);
+  ops.def("special.zeta", tensor_first<zeta>, "input, other", 0, R"(
+    Computes the Hurwitz zeta function: the sum of 1 / (k + other)^input over k = 0, 1, 2 ...
+
+    Args:
+        input: the exponents, larger than 1.
+        other: the offsets q; q = 1 gives Riemann's zeta.
+
+    Gradient:
+        For other only; that of input raises.
+
+    Example:
+        >>> torch.special.zeta(torch.tensor([2.0, 4.0]), 1)
+        tensor([1.6449, 1.0823]))",
+          kZeta);
   ops.def("special.zeta", number_first<zeta>, "input, other");
-  ops.def("igamma", igamma, "input, other", kUnary, "The regularized lower incomplete gamma function.", kIgamma);
+  ops.def("igamma", igamma, "input, other", kUnary, R"(
+    Computes the regularized lower incomplete gamma function P(a, x).
+
+    It is the integral of t^(a - 1) e^-t from 0 to x, divided by gamma(a).
+
+    Args:
+        input: a, positive.
+        other: x, not negative.
+
+    Gradient:
+        For other only; that of input raises.
+
+    Example:
+        >>> torch.igamma(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 4.0]))
+        tensor([0.6321, 0.5665]))",
+          kIgamma);
   ops.alias("special.gammainc", "igamma");
-  ops.def("igammac", igammac, "input, other", kUnary, "The regularized upper incomplete gamma function.", kIgammac);
+  ops.def("igammac", igammac, "input, other", kUnary, R"(
+    Computes the regularized upper incomplete gamma function, 1 - igamma(input, other).
+
+    Args:
+        input: a, positive.
+        other: x, not negative.
+
+    Gradient:
+        For other only; that of input raises.
+
+    Example:
+        >>> torch.igammac(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 4.0]))
+        tensor([0.3679, 0.4335]))",
+          kIgammac);
   ops.alias("special.gammaincc", "igammac");
-  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace | kExactOut | kElementwise | kOwnType,
-          "input * 2**other.");
+  ops.def("ldexp", ldexp, "input, other", kMethod | kInplace | kExactOut | kElementwise | kOwnType, R"(
+    Multiplies with a power of 2: input * 2**other.
+
+    Args:
+        other: the exponents.
+
+    Example:
+        >>> torch.ldexp(torch.tensor([1.0, 3.0]), torch.tensor([4, -1]))
+        tensor([16.0000,  1.5000]))");
 });
 
 }  // namespace rl::ops

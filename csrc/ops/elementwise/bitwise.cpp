@@ -24,23 +24,79 @@ static Tensor rrshift(const Tensor& b, const Value& a) { return right_shift(a, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("bitwise_and", tensor_first<bitwise_and>, "input, other", flags, "input & other, bit by bit.", kBitwiseAnd);
+  ops.def("bitwise_and", tensor_first<bitwise_and>, "input, other", flags, R"(
+    Combines integers or bools bit by bit: input & other.
+
+    Example:
+        >>> torch.bitwise_and(torch.tensor([12, 10]), 6)
+        tensor([4, 2])
+        >>> torch.tensor([True, True]) & torch.tensor([True, False])
+        tensor([ True, False]))",
+          kBitwiseAnd);
   ops.def("bitwise_and", number_first<bitwise_and>, "input, other");
-  ops.def("bitwise_or", tensor_first<bitwise_or>, "input, other", flags, "input | other, bit by bit.", kBitwiseOr);
+  ops.def("bitwise_or", tensor_first<bitwise_or>, "input, other", flags, R"(
+    Combines integers or bools bit by bit: input | other.
+
+    Example:
+        >>> torch.bitwise_or(torch.tensor([12, 10]), 1)
+        tensor([13, 11]))",
+          kBitwiseOr);
   ops.def("bitwise_or", number_first<bitwise_or>, "input, other");
-  ops.def("bitwise_xor", tensor_first<bitwise_xor>, "input, other", flags, "input ^ other, bit by bit.", kBitwiseXor);
+  ops.def("bitwise_xor", tensor_first<bitwise_xor>, "input, other", flags, R"(
+    Combines integers or bools bit by bit: input ^ other.
+
+    Example:
+        >>> torch.bitwise_xor(torch.tensor([12, 10]), 6)
+        tensor([10, 12]))",
+          kBitwiseXor);
   ops.def("bitwise_xor", number_first<bitwise_xor>, "input, other");
-  ops.def("bitwise_not", bitwise_not, "input", flags | kExactOut, "~input, bit by bit.", kBitwiseNot);
-  ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags,
-          "input << other; what is shifted out is gone.", kShiftLeft);
+  ops.def("bitwise_not", bitwise_not, "input", flags | kExactOut, R"(
+    Inverts every bit of integers, ~x = -x - 1; of bools it is the logical not.
+
+    Example:
+        >>> torch.bitwise_not(torch.tensor([0, 5]))
+        tensor([-1, -6])
+        >>> ~torch.tensor([True, False])
+        tensor([False,  True]))",
+          kBitwiseNot);
+  ops.def("bitwise_left_shift", tensor_first<left_shift>, "input, other", flags, R"(
+    Shifts the bits of integers to the left: input << other. What leaves the type is lost.
+
+    Args:
+        other: by how many bits.
+
+    Example:
+        >>> torch.bitwise_left_shift(torch.tensor([1, 3]), torch.tensor([4, 1]))
+        tensor([16,  6]))",
+          kShiftLeft);
   ops.def("bitwise_left_shift", number_first<left_shift>, "input, other");
-  ops.def("bitwise_right_shift", tensor_first<right_shift>, "input, other", flags, "input >> other, keeping the sign.",
+  ops.def("bitwise_right_shift", tensor_first<right_shift>, "input, other", flags, R"(
+    Shifts the bits of integers to the right: input >> other. The sign is kept.
+
+    Args:
+        other: by how many bits.
+
+    Example:
+        >>> torch.bitwise_right_shift(torch.tensor([16, -16]), 2)
+        tensor([ 4, -4]))",
           kShiftRight);
   ops.def("bitwise_right_shift", number_first<right_shift>, "input, other");
   ops.def("__rlshift_op__", rlshift, "input, other", kMethod | kNoFunction);
   ops.def("__rrshift_op__", rrshift, "input, other", kMethod | kNoFunction);
-  ops.def("gcd", gcd, "input, other", flags, "The greatest common divisor.", kGcd);
-  ops.def("lcm", lcm, "input, other", flags, "The least common multiple.", kLcm);
+  ops.def("gcd", gcd, "input, other", flags, R"(
+    Computes the greatest common divisor of integers, which is not negative; gcd(0, 0) is 0.
+
+    Example:
+        >>> torch.gcd(torch.tensor([12, -9, 0]), torch.tensor([18, 6, 5]))
+        tensor([6, 3, 5]))",
+          kGcd);
+  ops.def("lcm", lcm, "input, other", flags, R"(
+    Computes the least common multiple of integers, which is not negative.
+
+    Example:
+        >>> torch.lcm(torch.tensor([4, 6]), torch.tensor([10]))
+        tensor([20, 30]))",
+          kLcm);
 });
 
 }  // namespace rl::ops

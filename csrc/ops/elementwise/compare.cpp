@@ -95,35 +95,165 @@ static bool equal(const Tensor& a, const Tensor& b) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kUnary | kNotDifferentiable;
-  ops.def("eq", tensor_first<eq>, "input, other", flags | kAnyType, "input == other.", kEq);
-  ops.def("ne", tensor_first<ne>, "input, other", flags | kAnyType, "input != other.", kNe);
+  ops.def("eq", tensor_first<eq>, "input, other", flags | kAnyType, R"(
+    Compares: True where input == other. NaN equals nothing.
+
+    Example:
+        >>> torch.eq(torch.tensor([1.0, 2.0, math.nan]), torch.tensor([1.0, 3.0, math.nan]))
+        tensor([ True, False, False]))",
+          kEq);
+  ops.def("ne", tensor_first<ne>, "input, other", flags | kAnyType, R"(
+    Compares: True where input != other. NaN differs from everything.
+
+    Example:
+        >>> torch.ne(torch.tensor([1, 2]), torch.tensor([1, 3]))
+        tensor([False,  True]))",
+          kNe);
   ops.alias("not_equal", "ne");
-  ops.def("lt", tensor_first<lt>, "input, other", flags, "input < other.", kLt);
+  ops.def("lt", tensor_first<lt>, "input, other", flags, R"(
+    Compares: True where input < other.
+
+    Example:
+        >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False, False]))",
+          kLt);
   ops.alias("less", "lt");
-  ops.def("le", tensor_first<le>, "input, other", flags, "input <= other.", kLe);
+  ops.def("le", tensor_first<le>, "input, other", flags, R"(
+    Compares: True where input <= other.
+
+    Example:
+        >>> torch.le(torch.tensor([1, 2, 3]), 2)
+        tensor([ True,  True, False]))",
+          kLe);
   ops.alias("less_equal", "le");
-  ops.def("gt", tensor_first<gt>, "input, other", flags, "input > other.", kGt);
+  ops.def("gt", tensor_first<gt>, "input, other", flags, R"(
+    Compares: True where input > other.
+
+    Example:
+        >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+        tensor([False, False,  True]))",
+          kGt);
   ops.alias("greater", "gt");
-  ops.def("ge", tensor_first<ge>, "input, other", flags, "input >= other.", kGe);
+  ops.def("ge", tensor_first<ge>, "input, other", flags, R"(
+    Compares: True where input >= other.
+
+    Example:
+        >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+        tensor([False,  True,  True]))",
+          kGe);
   ops.alias("greater_equal", "ge");
-  ops.def("logical_and", logical_and_op, "input, other", flags, "True where both are not 0.", kLogicalAnd);
-  ops.def("logical_or", logical_or_op, "input, other", flags, "True where one is not 0.", kLogicalOr);
-  ops.def("logical_xor", logical_xor, "input, other", flags, "True where exactly one is not 0.", kLogicalXor);
-  ops.def("logical_not", logical_not, "input", flags, "True where input is 0.", kLogicalNot);
+  ops.def("logical_and", logical_and_op, "input, other", flags, R"(
+    Tells where both elements are not 0.
+
+    Example:
+        >>> torch.logical_and(torch.tensor([0, 1, 2]), torch.tensor([1, 1, 0]))
+        tensor([False,  True, False]))",
+          kLogicalAnd);
+  ops.def("logical_or", logical_or_op, "input, other", flags, R"(
+    Tells where at least one of two elements is not 0.
+
+    Example:
+        >>> torch.logical_or(torch.tensor([0, 1, 0]), torch.tensor([1, 1, 0]))
+        tensor([ True,  True, False]))",
+          kLogicalOr);
+  ops.def("logical_xor", logical_xor, "input, other", flags, R"(
+    Tells where exactly one of two elements is not 0.
+
+    Example:
+        >>> torch.logical_xor(torch.tensor([0, 1, 0]), torch.tensor([1, 1, 0]))
+        tensor([ True, False, False]))",
+          kLogicalXor);
+  ops.def("logical_not", logical_not, "input", flags, R"(
+    Tells where the elements are 0.
+
+    Example:
+        >>> torch.logical_not(torch.tensor([0.0, 1.5]))
+        tensor([ True, False]))",
+          kLogicalNot);
   const uint32_t tests = kMethod | kNotDifferentiable;
-  ops.def("isnan", isnan, "input", tests | kNoOut, "True where input is NaN.", kIsNan);
-  ops.def("isinf", isinf, "input", tests | kNoOut, "True where input is infinite.", kIsInf);
-  ops.def("isfinite", isfinite, "input", tests | kNoOut, "True where input is neither infinite nor NaN.", kIsFinite);
-  ops.def("isposinf", isposinf, "input", tests | kExactOut, "True where input is +inf.", kIsPosInf);
-  ops.def("isneginf", isneginf, "input", tests | kExactOut, "True where input is -inf.", kIsNegInf);
-  ops.def("isreal", isreal, "input", tests | kNoOut | kElementwise, "True where input has no imaginary part.");
-  ops.def("signbit", signbit, "input", tests | kExactOut, "True where the sign bit is set, -0.0 included.", kSignbit);
+  ops.def("isnan", isnan, "input", tests | kNoOut, R"(
+    Tells where the elements are NaN.
+
+    Example:
+        >>> torch.isnan(torch.tensor([1.0, math.inf, math.nan]))
+        tensor([False, False,  True]))",
+          kIsNan);
+  ops.def("isinf", isinf, "input", tests | kNoOut, R"(
+    Tells where the elements are inf or -inf.
+
+    Example:
+        >>> torch.isinf(torch.tensor([1.0, -math.inf, math.nan]))
+        tensor([False,  True, False]))",
+          kIsInf);
+  ops.def("isfinite", isfinite, "input", tests | kNoOut, R"(
+    Tells where the elements are neither infinite nor NaN.
+
+    Example:
+        >>> torch.isfinite(torch.tensor([1.0, math.inf, math.nan]))
+        tensor([ True, False, False]))",
+          kIsFinite);
+  ops.def("isposinf", isposinf, "input", tests | kExactOut, R"(
+    Tells where the elements are +inf.
+
+    Example:
+        >>> torch.isposinf(torch.tensor([-math.inf, math.inf, 0.0]))
+        tensor([False,  True, False]))",
+          kIsPosInf);
+  ops.def("isneginf", isneginf, "input", tests | kExactOut, R"(
+    Tells where the elements are -inf.
+
+    Example:
+        >>> torch.isneginf(torch.tensor([-math.inf, math.inf, 0.0]))
+        tensor([ True, False, False]))",
+          kIsNegInf);
+  ops.def("isreal", isreal, "input", tests | kNoOut | kElementwise, R"(
+    Tells where the elements have no imaginary part.
+
+    Example:
+        >>> torch.isreal(torch.tensor([1 + 0j, 1 + 1j]))
+        tensor([ True, False]))");
+  ops.def("signbit", signbit, "input", tests | kExactOut, R"(
+    Tells where the sign bit is set: of negative numbers, and of -0.0.
+
+    Example:
+        >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+        tensor([ True,  True, False]))",
+          kSignbit);
   ops.def("isclose", isclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False",
-          tests | kNoOut | kAnyType | kElementwise, "True where |input - other| <= atol + rtol * |other|.");
-  ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut,
-          "Whether isclose holds everywhere.");
-  ops.def("equal", equal, "input, other", tests | kNoOut | kAnyType,
-          "Whether two tensors have the same sizes and elements.");
+          tests | kNoOut | kAnyType | kElementwise, R"(
+    Tells where |input - other| <= atol + rtol * |other|.
+
+    Args:
+        other: what is compared with; it sets the scale of rtol.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether two NaN count as close.
+
+    Example:
+        >>> torch.isclose(torch.tensor([1.0, 100.0]), torch.tensor([1.00001, 101.0]))
+        tensor([False, False]))");
+  ops.def("allclose", allclose, "input, other, rtol=1e-05, atol=1e-08, equal_nan=False", tests | kNoOut, R"(
+    Tells whether |input - other| <= atol + rtol * |other| holds everywhere.
+
+    Args:
+        other: what is compared with; it sets the scale of rtol.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
+        equal_nan: whether two NaN count as close.
+
+    Example:
+        >>> torch.allclose(torch.tensor([1.0, 1e-9]), torch.tensor([1.0 + 1e-6, 0.0]))
+        True
+        >>> torch.allclose(torch.tensor([math.nan]), torch.tensor([math.nan]))
+        False)");
+  ops.def("equal", equal, "input, other", tests | kNoOut | kAnyType, R"(
+    Tells whether two tensors have the same shape and the same elements.
+
+    Example:
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([[1, 2]]))
+        False)");
 });
 
 }  // namespace rl::ops

@@ -141,15 +141,73 @@ Tensor view_as_complex(const Tensor& x) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("real", real, "input", kView | kElementwise, "The real part, as a view; real tensors themselves.");
-  ops.def("imag", imag, "input", kView | kElementwise, "The imaginary part, as a view.");
-  ops.def("view_as_real", view_as_real, "input", kView | kBatchable,
-          "Complex numbers as pairs along a new last dimension.");
-  ops.def("view_as_complex", view_as_complex, "input", kView | kCastFull,
-          "Pairs along the last dimension as complex numbers.");
-  ops.def("complex", complex, "real, imag", kExactOut | kElementwise, "real + i imag.");
-  ops.def("polar", polar, "abs, angle", kExactOut | kCastFull | kElementwise, "abs * e^(i angle).");
-  ops.def("angle", angle, "input", kMethod, "The angle of complex numbers, in radians.", kAngle);
+  ops.def("real", real, "input", kView | kElementwise, R"(
+    Shows the real parts of a complex tensor; a real tensor is returned as it is.
+
+    Example:
+        >>> torch.real(torch.tensor([1 + 2j, 3 + 4j]))
+        tensor([1., 3.]))");
+  ops.def("imag", imag, "input", kView | kElementwise, R"(
+    Shows the imaginary parts of a complex tensor; real tensors are refused.
+
+    Example:
+        >>> z = torch.tensor([1 + 2j, 3 + 4j])
+        >>> torch.imag(z)
+        tensor([2., 4.])
+        >>> z.imag[0] = 9
+        >>> z
+        tensor([1.+9.j, 3.+4.j]))");
+  ops.def("view_as_real", view_as_real, "input", kView | kBatchable, R"(
+    Shows complex numbers as pairs along a new last dimension.
+
+    Example:
+        >>> torch.view_as_real(torch.tensor([1 + 2j, 3 + 4j]))
+        tensor([[1., 2.],
+                [3., 4.]]))");
+  ops.def("view_as_complex", view_as_complex, "input", kView | kCastFull, R"(
+    Shows pairs along the last dimension, of size 2, as complex numbers.
+
+    Example:
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([1.+2.j, 3.+4.j]))");
+  ops.def("complex", complex, "real, imag", kExactOut | kElementwise, R"(
+    Makes complex numbers of real and imaginary parts.
+
+    Args:
+        real: the real parts.
+        imag: the imaginary parts, of the same type.
+
+    Returns:
+        Tensor: complex64 of float32, complex128 of float64.
+
+    Example:
+        >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.0]))
+        tensor([1.+0.5000j, 2.+0.0000j]))");
+  ops.def("polar", polar, "abs, angle", kExactOut | kCastFull | kElementwise, R"(
+    Makes complex numbers of absolute value and angle: abs * (cos(angle) + i sin(angle)).
+
+    Args:
+        abs: the absolute values.
+        angle: the angles, in radians.
+
+    Returns:
+        Tensor: complex64 of float32, complex128 of float64.
+
+    Example:
+        >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, math.pi / 2]))
+        tensor([ 1.0000e+00+0.j, -8.7423e-08+2.j]))");
+  ops.def("angle", angle, "input", kMethod, R"(
+    Takes the angle of complex numbers, in radians; of real ones, pi where negative, else 0.
+
+    Gradient:
+        Zero for real input.
+
+    Example:
+        >>> torch.angle(torch.tensor([1j, -1 + 0j]))
+        tensor([1.5708, 3.1416])
+        >>> torch.angle(torch.tensor([2.0, -2.0]))
+        tensor([0.0000, 3.1416]))",
+          kAngle);
 });
 
 }  // namespace rl::ops

@@ -89,21 +89,72 @@ static Tensor floor_divide_numbers(const Scalar& a, const Scalar& b) { return fl
 static const Register registered([](Ops& ops) {
   ops.def("div", div_rounded, "input, other, *, rounding_mode", kUnary, "");
   ops.alias("divide", "div");
-  ops.def("true_divide", tensor_first<div>, "input, other", kUnary, "input / other.");
+  ops.def("true_divide", tensor_first<div>, "input, other", kUnary, R"(
+    Divides exactly: input / other, also of integers, as div() without rounding_mode.
+
+    Args:
+        other: the divisor.
+
+    Example:
+        >>> torch.true_divide(torch.tensor([1, 3]), 2)
+        tensor([0.5000, 1.5000]))");
   ops.def("true_divide", number_first<div>, "input, other");
   ops.def("true_divide", divide_numbers, "input, other", kNoOut);
-  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, "input / other, rounded down.",
+  ops.def("floor_divide", tensor_first<floor_divide>, "input, other", kUnary, R"(
+    Divides and rounds down: floor(input / other), as Python's //.
+
+    Args:
+        other: the divisor.
+
+    Gradient:
+        Not differentiable: backward() raises. div(..., rounding_mode='floor') gives 0.
+
+    Example:
+        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+        >>> torch.tensor([7.5]) // 2
+        tensor([3.]))",
           kFloorDiv);
   ops.def("floor_divide", number_first<floor_divide>, "input, other");
   ops.def("floor_divide", floor_divide_numbers, "input, other", kNoOut);
   ops.def("__rfloordiv_op__", rfloordiv, "input, other", kMethod | kNoFunction);
-  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary,
-          "The remainder of division, with the sign of other (Python's %).", kRemainder);
+  ops.def("remainder", tensor_first<remainder>, "input, other", kUnary, R"(
+    Takes the remainder of division with the sign of other: x - floor(x / other) * other, Python's %.
+
+    Args:
+        other: the divisor.
+
+    Example:
+        >>> torch.remainder(torch.tensor([-5, 5]), 3)
+        tensor([1, 2])
+        >>> torch.tensor([5.5]) % -2
+        tensor([-0.5000]))",
+          kRemainder);
   ops.def("remainder", number_first<remainder>, "input, other");
   ops.def("__rmod_op__", rmod, "input, other", kMethod | kNoFunction);
-  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary,
-          "The remainder of division, with the sign of input (C's %).", kFmod);
-  ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut | kElementwise, "other - alpha * input.");
+  ops.def("fmod", tensor_first<fmod>, "input, other", kUnary, R"(
+    Takes the remainder of division with the sign of input: x - trunc(x / other) * other, C's %.
+
+    Args:
+        other: the divisor.
+
+    Example:
+        >>> torch.fmod(torch.tensor([-5, 5]), 3)
+        tensor([-2,  2])
+        >>> torch.fmod(torch.tensor([5.5]), 2)
+        tensor([1.5000]))",
+          kFmod);
+  ops.def("rsub", rsub, "input, other, *, alpha=1", kNoOut | kElementwise, R"(
+    Subtracts the other way round: other - alpha * input.
+
+    Args:
+        input: what is taken away.
+        other: what it is taken from.
+        alpha: the factor of input.
+
+    Example:
+        >>> torch.rsub(torch.tensor([1.0, 2.0]), 10)
+        tensor([9., 8.]))");
 });
 
 }  // namespace rl::ops

@@ -77,17 +77,50 @@ static void set_neg(const Tensor& x, bool on) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("conj", conj_view, "input", kMethod | kView | kElementwise,
-          "The complex conjugate, as a view; real tensors themselves.");
+  ops.def("conj", conj_view, "input", kMethod | kView | kElementwise, R"(
+    Takes the complex conjugate, without a copy; a real tensor is returned as it is.
+
+    Returns:
+        A view whose values are conjugated when they are read; resolve_conj() copies them.
+
+    Example:
+        >>> torch.conj(torch.tensor([1 + 2j]))
+        tensor([1.-2.j]))");
   ops.def("_conj", conj_view, "input", kMethod | kView);
   ops.def("_neg_view", neg_view, "input", kMethod | kView, "The negative, as a view.");
-  ops.def("conj_physical", conj, "input", kUnary, "The complex conjugate, computed.");
-  ops.def("resolve_conj", resolve_conj, "input", kMethod | kNoOut | kLazyOk | kElementwise,
-          "The tensor itself, or a copy with the conjugation of a conjugate view carried out.");
-  ops.def("resolve_neg", resolve_neg, "input", kMethod | kNoOut | kLazyOk | kElementwise,
-          "The tensor itself, or a copy with the negation of a negative view carried out.");
-  ops.def("is_conj", is_conj, "input", kMethod | kNoOut | kLazyOk, "Whether it is a conjugate view.");
-  ops.def("is_neg", is_neg, "input", kMethod | kNoOut | kLazyOk, "Whether it is a negative view.");
+  ops.def("conj_physical", conj, "input", kUnary, R"(
+    Computes the complex conjugate in memory of its own; conj() is the view.
+
+    Example:
+        >>> torch.conj_physical(torch.tensor([1 + 2j, 3 - 1j]))
+        tensor([1.-2.j, 3.+1.j]))");
+  ops.def("resolve_conj", resolve_conj, "input", kMethod | kNoOut | kLazyOk | kElementwise, R"(
+    Returns a conjugate view as a plain copy, anything else as it is.
+
+    Example:
+        >>> z = torch.tensor([1 + 2j]).conj()
+        >>> z.resolve_conj().is_conj()
+        False)");
+  ops.def("resolve_neg", resolve_neg, "input", kMethod | kNoOut | kLazyOk | kElementwise, R"(
+    Returns a negative view as a plain copy, anything else as it is.
+
+    Example:
+        >>> x = torch.tensor([1 + 2j]).conj().imag
+        >>> x.resolve_neg().is_neg()
+        False)");
+  ops.def("is_conj", is_conj, "input", kMethod | kNoOut | kLazyOk, R"(
+    Tells whether the tensor is a conjugate view, as conj() makes.
+
+    Example:
+        >>> z = torch.tensor([1 + 2j])
+        >>> z.conj().is_conj(), z.conj().conj().is_conj()
+        (True, False))");
+  ops.def("is_neg", is_neg, "input", kMethod | kNoOut | kLazyOk, R"(
+    Tells whether the tensor is a negative view, such as the imaginary part of a conjugate view.
+
+    Example:
+        >>> torch.tensor([1 + 2j]).conj().imag.is_neg()
+        True)");
   ops.def("_set_conj", set_conj, "input, conj", kMethod | kNoFunction | kNoOut | kLazyOk);
   ops.def("_set_neg", set_neg, "input, neg", kMethod | kNoFunction | kNoOut | kLazyOk);
 });

@@ -250,35 +250,155 @@ static Tensor special_i1e(const Tensor& x) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t of_result = kUnary | kKeepsInput;
-  ops.def("erf", erf, "input", kUnary, "The error function.", kErf);
+  ops.def("erf", erf, "input", kUnary, R"(
+    Computes the error function: 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
+
+    Example:
+        >>> torch.erf(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5205, 0.8427]))",
+          kErf);
   ops.alias("special.erf", "erf");
-  ops.def("erfc", erfc, "input", kUnary, "1 - erf(input).", kErfc);
+  ops.def("erfc", erfc, "input", kUnary, R"(
+    Computes 1 - erf(x), precisely also where erf(x) is close to 1.
+
+    Example:
+        >>> torch.erfc(torch.tensor([0.0, 1.0, 5.0]))
+        tensor([1.0000e+00, 1.5730e-01, 1.5375e-12]))",
+          kErfc);
   ops.alias("special.erfc", "erfc");
-  ops.def("erfinv", erfinv, "input", of_result, "The inverse of the error function.", kErfinv);
+  ops.def("erfinv", erfinv, "input", of_result, R"(
+    Inverts the error function: the y with erf(y) = x; infinite at -1 and 1, NaN beyond.
+
+    Example:
+        >>> torch.erfinv(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.4769,    inf]))",
+          kErfinv);
   ops.alias("special.erfinv", "erfinv");
-  ops.def("special.erfcx", special_erfcx, "input", 0, "e^(input^2) erfc(input).", kErfcx);
-  ops.def("special.ndtr", special_ndtr, "input", kFreeOut | kElementwise, "The normal distribution function.");
-  ops.def("special.ndtri", special_ndtri, "input", 0, "The quantiles of the normal distribution.", kNdtri);
-  ops.def("special.log_ndtr", special_log_ndtr, "input", 0, "The log of the normal distribution function.", kLogNdtr);
-  ops.def("special.entr", special_entr, "input", 0, "-input log(input), 0 at 0.", kEntr);
-  ops.def("logit", logit, "input, eps=None", kUnary, "log(input / (1 - input)).", kLogit);
+  ops.def("special.erfcx", special_erfcx, "input", 0, R"(
+    Computes e^(x^2) erfc(x), which stays representable for large x.
+
+    Example:
+        >>> torch.special.erfcx(torch.tensor([0.0, 10.0]))
+        tensor([1.0000, 0.0561]))",
+          kErfcx);
+  ops.def("special.ndtr", special_ndtr, "input", kFreeOut | kElementwise, R"(
+    Computes the probability that a standard normal variable is at most x.
+
+    Example:
+        >>> torch.special.ndtr(torch.tensor([-1.96, 0.0, 1.96]))
+        tensor([0.0250, 0.5000, 0.9750]))");
+  ops.def("special.ndtri", special_ndtri, "input", 0, R"(
+    Computes the quantiles of the standard normal distribution: the y with ndtr(y) = x.
+
+    Example:
+        >>> torch.special.ndtri(torch.tensor([0.025, 0.975]))
+        tensor([-1.9600,  1.9600]))",
+          kNdtri);
+  ops.def("special.log_ndtr", special_log_ndtr, "input", 0, R"(
+    Computes the logarithm of the normal distribution function, precisely far below 0 too.
+
+    Example:
+        >>> torch.special.log_ndtr(torch.tensor([-20.0, 0.0]))
+        tensor([-203.9172,   -0.6931]))",
+          kLogNdtr);
+  ops.def("special.entr", special_entr, "input", 0, R"(
+    Computes the entropy terms -x log(x): 0 at 0, and -inf below.
+
+    Example:
+        >>> torch.special.entr(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.3466, -0.0000]))",
+          kEntr);
+  ops.def("logit", logit, "input, eps=None", kUnary, R"(
+    Inverts the sigmoid: log(x / (1 - x)).
+
+    Args:
+        eps: if given, x is first brought into [eps, 1 - eps].
+
+    Gradient:
+        Zero where eps changed x.
+
+    Example:
+        >>> torch.logit(torch.tensor([0.25, 0.5, 1.0]))
+        tensor([-1.0986,  0.0000,     inf])
+        >>> torch.logit(torch.tensor([0.25, 0.5, 1.0]), eps=1e-3)
+        tensor([-1.0986,  0.0000,  6.9068]))",
+          kLogit);
   ops.alias("special.logit", "logit");
-  ops.def("lgamma", lgamma, "input", kUnary, "The log of the absolute value of the gamma function.", kLgamma);
+  ops.def("lgamma", lgamma, "input", kUnary, R"(
+    Computes log(|gamma(x)|), which is log((x - 1)!) for positive integers.
+
+    Example:
+        >>> torch.lgamma(torch.tensor([0.5, 1.0, 5.0]))
+        tensor([0.5724, 0.0000, 3.1781]))",
+          kLgamma);
   ops.alias("special.gammaln", "lgamma");
-  ops.def("digamma", digamma, "input", kUnary, "The derivative of lgamma.", kDigamma);
+  ops.def("digamma", digamma, "input", kUnary, R"(
+    Computes psi(x), the derivative of log(gamma(x)).
+
+    Example:
+        >>> torch.digamma(torch.tensor([1.0, 0.5]))
+        tensor([-0.5772, -1.9635]))",
+          kDigamma);
   ops.alias("special.digamma", "digamma");
   ops.alias("special.psi", "digamma");
-  ops.def("polygamma", polygamma, "n, input", kUnary, "The n-th derivative of digamma.");
-  ops.def("special.polygamma", polygamma, "n, input", kElementwise, "The n-th derivative of digamma.");
+  ops.def("polygamma", polygamma, "n, input", kUnary, R"(
+    Computes the n-th derivative of digamma(x).
+
+    Args:
+        n: the order, not negative; 0 is digamma itself.
+
+    Example:
+        >>> torch.polygamma(1, torch.tensor([1.0, 0.5]))
+        tensor([1.6449, 4.9348]))");
+  ops.def("special.polygamma", polygamma, "n, input", kElementwise, R"(
+    Computes the n-th derivative of digamma(x).
+
+    Args:
+        n: the order, not negative; 0 is digamma itself.
+
+    Example:
+        >>> torch.special.polygamma(1, torch.tensor([1.0, 0.5]))
+        tensor([1.6449, 4.9348]))");
   ops.def("polygamma", polygamma_method, "input, n", kUnary);
-  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut | kElementwise,
-          "The log of the multivariate gamma function.");
+  ops.def("mvlgamma", mvlgamma, "input, p", kMethod | kInplace | kFreeOut | kElementwise, R"(
+    Computes the logarithm of the multivariate gamma function of dimension p.
+
+    Args:
+        p: the dimension, at least 1; the elements are larger than (p - 1) / 2.
+
+    Example:
+        >>> torch.mvlgamma(torch.tensor([2.0, 5.0]), p=2)
+        tensor([0.4516, 6.2042]))");
   ops.alias("special.multigammaln", "mvlgamma");
-  ops.def("i0", i0, "input", kUnary, "The modified Bessel function of order 0.", kI0);
+  ops.def("i0", i0, "input", kUnary, R"(
+    Computes the modified Bessel function of the first kind of order 0.
+
+    Example:
+        >>> torch.i0(torch.tensor([0.0, 1.0, 3.0]))
+        tensor([1.0000, 1.2661, 4.8808]))",
+          kI0);
   ops.alias("special.i0", "i0");
-  ops.def("special.i0e", special_i0e, "input", 0, "e^-|input| i0(input).", kI0e);
-  ops.def("special.i1", special_i1, "input", 0, "The modified Bessel function of order 1.", kI1);
-  ops.def("special.i1e", special_i1e, "input", 0, "e^-|input| i1(input).", kI1e);
+  ops.def("special.i0e", special_i0e, "input", 0, R"(
+    Computes e^-|x| i0(x), the modified Bessel function of order 0 without overflow.
+
+    Example:
+        >>> torch.special.i0e(torch.tensor([0.0, 1.0, 100.0]))
+        tensor([1.0000, 0.4658, 0.0399]))",
+          kI0e);
+  ops.def("special.i1", special_i1, "input", 0, R"(
+    Computes the modified Bessel function of the first kind of order 1.
+
+    Example:
+        >>> torch.special.i1(torch.tensor([0.0, 1.0, 3.0]))
+        tensor([0.0000, 0.5652, 3.9534]))",
+          kI1);
+  ops.def("special.i1e", special_i1e, "input", 0, R"(
+    Computes e^-|x| i1(x), the modified Bessel function of order 1 without overflow.
+
+    Example:
+        >>> torch.special.i1e(torch.tensor([0.0, 1.0, 100.0]))
+        tensor([0.0000, 0.2079, 0.0397]))",
+          kI1e);
 });
 
 }  // namespace rl::ops

@@ -132,13 +132,47 @@ template <Mix F> static Tensor value_first(const Tensor& x, const Scalar& value,
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
-          "input + value * tensor1 * tensor2.", kAddcmul);
+  ops.def("addcmul", addcmul, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput, R"(
+    Computes input + value * tensor1 * tensor2.
+
+    Args:
+        tensor1: the first factor.
+        tensor2: the second factor.
+        value: the factor of their product.
+
+    Example:
+        >>> torch.addcmul(torch.zeros(2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), value=0.5)
+        tensor([1.5000, 4.0000]))",
+          kAddcmul);
   ops.def("addcmul", value_first<addcmul>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
-  ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput,
-          "input + value * tensor1 / tensor2.", kAddcdiv);
+  ops.def("addcdiv", addcdiv, "input, tensor1, tensor2, *, value=1", kUnary | kKeepsInput, R"(
+    Computes input + value * tensor1 / tensor2.
+
+    Args:
+        tensor1: the dividend.
+        tensor2: the divisor.
+        value: the factor of the quotient.
+
+    Raises:
+        RuntimeError: tensor1 and tensor2 are both integers, which could be divided in two ways.
+
+    Example:
+        >>> torch.addcdiv(torch.zeros(2), torch.tensor([1.0, 3.0]), torch.tensor([2.0, 4.0]), value=10)
+        tensor([5.0000, 7.5000]))",
+          kAddcdiv);
   ops.def("addcdiv", value_first<addcdiv>, "input, value, tensor1, tensor2", kUnary | kKeepsInput | kOld);
-  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, "input + weight * (end - input).", kLerp);
+  ops.def("lerp", lerp_by_tensor, "input, end, weight", kUnary | kExactOut, R"(
+    Interpolates linearly: input + weight * (end - input).
+
+    Args:
+        input: the values at weight 0.
+        end: the values at weight 1.
+        weight: where between them, a number or one for each element; it may lie outside [0, 1].
+
+    Example:
+        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([1.0, 20.0]), 0.25)
+        tensor([ 0.2500, 12.5000]))",
+          kLerp);
   ops.def("lerp", lerp, "input, end, weight", kUnary);
 });
 

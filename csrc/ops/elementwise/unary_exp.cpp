@@ -116,20 +116,99 @@ Tensor reciprocal(const Tensor& x) { return from_result<ReciprocalBackward>(unar
 
 static const Register registered([](Ops& ops) {
   const uint32_t of_result = kUnary | kKeepsInput;
-  ops.def("exp", exp, "input", of_result, "e raised to each element.", kExp);
-  ops.def("exp2", exp2, "input", of_result, "2 raised to each element.", kExp2);
+  ops.def("exp", exp, "input", of_result, R"(
+    Raises e to each element: y = e^x.
+
+    Example:
+        >>> torch.tensor([0.0, 1.0, math.log(2.0)]).exp()
+        tensor([1.0000, 2.7183, 2.0000]))",
+          kExp);
+  ops.def("exp2", exp2, "input", of_result, R"(
+    Raises 2 to each element: y = 2^x.
+
+    Example:
+        >>> torch.exp2(torch.tensor([-1.0, 0.0, 3.0]))
+        tensor([0.5000, 1.0000, 8.0000]))",
+          kExp2);
   ops.alias("special.exp2", "exp2");
-  ops.def("expm1", expm1, "input", of_result, "e^input - 1, precise near 0.", kExpm1);
+  ops.def("expm1", expm1, "input", of_result, R"(
+    Computes e^x - 1, precisely also for x near 0, where e^x rounds to 1.
+
+    Example:
+        >>> x = torch.tensor([1e-9])
+        >>> x.exp() - 1
+        tensor([0.])
+        >>> x.expm1()
+        tensor([1.0000e-09]))",
+          kExpm1);
   ops.alias("special.expm1", "expm1");
-  ops.def("log", log, "input", kUnary, "The natural logarithm.", kLog);
-  ops.def("log2", log2, "input", kUnary, "The logarithm to base 2.", kLog2);
-  ops.def("log10", log10, "input", kUnary, "The logarithm to base 10.", kLog10);
-  ops.def("log1p", log1p, "input", kUnary, "log(1 + input), precise near 0.", kLog1p);
+  ops.def("log", log, "input", kUnary, R"(
+    Takes the natural logarithm: y = log(x), which is -inf at 0 and NaN below it.
+
+    Example:
+        >>> torch.log(torch.tensor([1.0, math.e, 0.0, -1.0]))
+        tensor([0., 1., -inf, nan]))",
+          kLog);
+  ops.def("log2", log2, "input", kUnary, R"(
+    Takes the logarithm to base 2.
+
+    Example:
+        >>> torch.log2(torch.tensor([0.5, 1.0, 8.0]))
+        tensor([-1.,  0.,  3.]))",
+          kLog2);
+  ops.def("log10", log10, "input", kUnary, R"(
+    Takes the logarithm to base 10.
+
+    Example:
+        >>> torch.log10(torch.tensor([0.01, 1.0, 1000.0]))
+        tensor([-2.,  0.,  3.]))",
+          kLog10);
+  ops.def("log1p", log1p, "input", kUnary, R"(
+    Computes log(1 + x), precisely also for x near 0, where 1 + x rounds to 1.
+
+    Example:
+        >>> x = torch.tensor([1e-9])
+        >>> (1 + x).log()
+        tensor([0.])
+        >>> x.log1p()
+        tensor([1.0000e-09]))",
+          kLog1p);
   ops.alias("special.log1p", "log1p");
-  ops.def("sqrt", sqrt, "input", of_result, "The square root.", kSqrt);
-  ops.def("rsqrt", rsqrt, "input", of_result, "1 / sqrt(input).", kRsqrt);
-  ops.def("square", square, "input", kUnary, "input * input.", kSquare);
-  ops.def("reciprocal", reciprocal, "input", of_result, "1 / input.", kReciprocal);
+  ops.def("sqrt", sqrt, "input", of_result, R"(
+    Takes the square root, which is NaN for negative elements.
+
+    Gradient:
+        dy / (2 y): infinite at 0. Where 0 occurs, add a small number before taking the root.
+
+    Example:
+        >>> torch.sqrt(torch.tensor([4.0, 2.0, -1.0]))
+        tensor([2.0000, 1.4142,    nan])
+        >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+        >>> x.sqrt().sum().backward()
+        >>> x.grad
+        tensor([   inf, 0.2500]))",
+          kSqrt);
+  ops.def("rsqrt", rsqrt, "input", of_result, R"(
+    Computes 1 / sqrt(x), which is inf at 0 and NaN below it.
+
+    Example:
+        >>> torch.rsqrt(torch.tensor([0.25, 4.0, 0.0]))
+        tensor([2.0000, 0.5000,    inf]))",
+          kRsqrt);
+  ops.def("square", square, "input", kUnary, R"(
+    Multiplies each element with itself: y = x * x, of integers too.
+
+    Example:
+        >>> torch.square(torch.tensor([-3, 2]))
+        tensor([9, 4]))",
+          kSquare);
+  ops.def("reciprocal", reciprocal, "input", of_result, R"(
+    Computes 1 / x.
+
+    Example:
+        >>> torch.reciprocal(torch.tensor([2, 4, 0]))
+        tensor([0.5000, 0.2500,    inf]))",
+          kReciprocal);
 });
 
 }  // namespace rl::ops

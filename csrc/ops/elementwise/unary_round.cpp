@@ -113,21 +113,120 @@ static std::tuple<Tensor, Tensor> frexp_op(const Tensor& x) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t flat = kUnary | kKeepsInput;
-  ops.def("ceil", ceil, "input", flat | kExactOut, "The smallest integer not below each element.", kCeil);
-  ops.def("floor", floor, "input", flat | kExactOut, "The largest integer not above each element.", kFloor);
-  ops.def("trunc", trunc, "input", flat | kExactOut, "Each element without its fraction.", kTrunc);
+  ops.def("ceil", ceil, "input", flat | kExactOut, R"(
+    Rounds up: the smallest integer that is not below x, in the input's type.
+
+    Gradient:
+        Zero everywhere.
+
+    Example:
+        >>> torch.ceil(torch.tensor([-1.5, 0.2, 2.0]))
+        tensor([-1.,  1.,  2.]))",
+          kCeil);
+  ops.def("floor", floor, "input", flat | kExactOut, R"(
+    Rounds down: the largest integer that is not above x, in the input's type.
+
+    Gradient:
+        Zero everywhere.
+
+    Example:
+        >>> torch.floor(torch.tensor([-1.5, 0.2, 2.0]))
+        tensor([-2.,  0.,  2.]))",
+          kFloor);
+  ops.def("trunc", trunc, "input", flat | kExactOut, R"(
+    Drops the part behind the decimal point: rounds towards 0.
+
+    Gradient:
+        Zero everywhere.
+
+    Example:
+        >>> torch.trunc(torch.tensor([-1.7, 1.7]))
+        tensor([-1.,  1.]))",
+          kTrunc);
   ops.alias("fix", "trunc");
-  ops.def("round", round, "input, *, decimals=0", flat | kExactOut,
-          "The nearest integer (half to even), or that many decimals.", kRound);
+  ops.def("round", round, "input, *, decimals=0", flat | kExactOut, R"(
+    Rounds to the nearest integer, halves to the even one; or to a number of decimals.
+
+    Args:
+        decimals: how many digits behind the point are kept; negative ones count before it.
+
+    Gradient:
+        Zero everywhere.
+
+    Example:
+        >>> torch.round(torch.tensor([0.5, 1.5, -2.6]))
+        tensor([ 0.,  2., -3.])
+        >>> torch.round(torch.tensor([3.14159]), decimals=2)
+        tensor([3.1400])
+        >>> torch.round(torch.tensor([1234.0]), decimals=-2)
+        tensor([1200.]))",
+          kRound);
   ops.alias("special.round", "round");
-  ops.def("frac", frac, "input", flat | kExactOut, "The fraction of each element, with its sign.", kFrac);
-  ops.def("sign", sign, "input", flat | kExactOut, "-1, 0 or 1.", kSign);
-  ops.def("sgn", sgn, "input", kUnary | kExactOut, "input / |input|, and 0 at 0.", kSgn);
-  ops.def("abs", abs, "input", kUnary | kExactOut, "The absolute value.", kAbs);
+  ops.def("frac", frac, "input", flat | kExactOut, R"(
+    Takes the part behind the decimal point, with the sign of x: x - trunc(x).
+
+    Gradient:
+        That of the identity.
+
+    Example:
+        >>> torch.frac(torch.tensor([2.25, -2.25]))
+        tensor([ 0.2500, -0.2500]))",
+          kFrac);
+  ops.def("sign", sign, "input", flat | kExactOut, R"(
+    Takes the sign: -1, 0 or 1, in the input's type.
+
+    Gradient:
+        Zero everywhere.
+
+    Example:
+        >>> torch.sign(torch.tensor([-0.3, 0.0, 7.0]))
+        tensor([-1.,  0.,  1.]))",
+          kSign);
+  ops.def("sgn", sgn, "input", kUnary | kExactOut, R"(
+    Takes the direction: x / |x|, and 0 at 0; for real numbers that is sign().
+
+    Gradient:
+        Zero for real elements; of complex ones the part along the circle alone.
+
+    Example:
+        >>> torch.sgn(torch.tensor([3 + 4j, 0j]))
+        tensor([0.6000+0.8000j, 0.0000+0.0000j]))",
+          kSgn);
+  ops.def("abs", abs, "input", kUnary | kExactOut, R"(
+    Takes the absolute value: |x|, for complex input the real modulus.
+
+    Gradient:
+        dy * sign(x), which is 0 at 0.
+
+    Example:
+        >>> torch.abs(torch.tensor([-2.5, 0.0, 1.0]))
+        tensor([2.5000, 0.0000, 1.0000])
+        >>> torch.abs(torch.tensor([3 + 4j]))
+        tensor([5.]))",
+          kAbs);
   ops.alias("absolute", "abs");
-  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType | kElementwise, "The input itself.");
-  ops.def("frexp", frexp_op, "input", kMethod | kExactOut | kElementwise,
-          "Mantissa and exponent: input = mantissa * 2**exponent.", "mantissa, exponent");
+  ops.def("positive", positive, "input", kMethod | kNoOut | kAnyType | kElementwise, R"(
+    Returns the input itself, as +x does; bools are refused.
+
+    Example:
+        >>> x = torch.tensor([1.0, -2.0])
+        >>> torch.positive(x) is x
+        True)");
+  ops.def("frexp", frexp_op, "input", kMethod | kExactOut | kElementwise, R"(
+    Splits each element into mantissa and exponent: x = mantissa * 2**exponent, with 0.5 <= |mantissa| < 1.
+
+    Returns:
+        A named tuple: mantissa, of the input's type, and exponent, of type int32.
+
+    Gradient:
+        Through the mantissa: dy / 2**exponent. The exponent has none.
+
+    Example:
+        >>> torch.frexp(torch.tensor([1.0, 6.0]))
+        torch.return_types.frexp(
+        mantissa=tensor([0.5000, 0.7500]),
+        exponent=tensor([1, 3], dtype=torch.int32)))",
+          "mantissa, exponent");
 });
 
 }  // namespace rl::ops

@@ -182,30 +182,130 @@ static Tensor rad2deg(const Tensor& x) { return mul(x, 180 / 3.14159265358979323
 
 static const Register registered([](Ops& ops) {
   const uint32_t of_result = kUnary | kKeepsInput;
-  ops.def("sin", sin, "input", kUnary, "The sine, of radians.", kSin);
-  ops.def("cos", cos, "input", kUnary, "The cosine, of radians.", kCos);
-  ops.def("tan", tan, "input", of_result, "The tangent, of radians.", kTan);
-  ops.def("asin", asin, "input", kUnary, "The arc sine, in radians.", kAsin);
+  ops.def("sin", sin, "input", kUnary, R"(
+    Takes the sine of angles in radians.
+
+    Example:
+        >>> torch.sin(torch.tensor([0.0, math.pi / 2]))
+        tensor([0., 1.]))",
+          kSin);
+  ops.def("cos", cos, "input", kUnary, R"(
+    Takes the cosine of angles in radians.
+
+    Example:
+        >>> torch.cos(torch.tensor([0.0, math.pi]))
+        tensor([ 1., -1.]))",
+          kCos);
+  ops.def("tan", tan, "input", of_result, R"(
+    Takes the tangent of angles in radians.
+
+    Example:
+        >>> torch.tan(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5574]))",
+          kTan);
+  ops.def("asin", asin, "input", kUnary, R"(
+    Takes the arc sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1].
+
+    Example:
+        >>> torch.asin(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5236, 1.5708]))",
+          kAsin);
   ops.alias("arcsin", "asin");
-  ops.def("acos", acos, "input", kUnary, "The arc cosine, in radians.", kAcos);
+  ops.def("acos", acos, "input", kUnary, R"(
+    Takes the arc cosine, in radians from 0 to pi; NaN outside [-1, 1].
+
+    Example:
+        >>> torch.acos(torch.tensor([1.0, 0.0, -1.0, 2.0]))
+        tensor([0.0000, 1.5708, 3.1416,    nan]))",
+          kAcos);
   ops.alias("arccos", "acos");
-  ops.def("atan", atan, "input", kUnary, "The arc tangent, in radians.", kAtan);
+  ops.def("atan", atan, "input", kUnary, R"(
+    Takes the arc tangent, in radians from -pi/2 to pi/2; atan2() knows all four quadrants.
+
+    Example:
+        >>> torch.atan(torch.tensor([0.0, 1.0, math.inf]))
+        tensor([0.0000, 0.7854, 1.5708]))",
+          kAtan);
   ops.alias("arctan", "atan");
-  ops.def("sinh", sinh, "input", kUnary, "The hyperbolic sine.", kSinh);
-  ops.def("cosh", cosh, "input", kUnary, "The hyperbolic cosine.", kCosh);
-  ops.def("tanh", tanh, "input", of_result, "The hyperbolic tangent.", kTanh);
-  ops.def("asinh", asinh, "input", kUnary, "The inverse hyperbolic sine.", kAsinh);
+  ops.def("sinh", sinh, "input", kUnary, R"(
+    Takes the hyperbolic sine: (e^x - e^-x) / 2.
+
+    Example:
+        >>> torch.sinh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.1752]))",
+          kSinh);
+  ops.def("cosh", cosh, "input", kUnary, R"(
+    Takes the hyperbolic cosine: (e^x + e^-x) / 2.
+
+    Example:
+        >>> torch.cosh(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.5431]))",
+          kCosh);
+  ops.def("tanh", tanh, "input", of_result, R"(
+    Takes the hyperbolic tangent, which lies between -1 and 1.
+
+    Gradient:
+        dy * (1 - y^2).
+
+    Example:
+        >>> torch.tanh(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.7616,  0.0000,  0.7616]))",
+          kTanh);
+  ops.def("asinh", asinh, "input", kUnary, R"(
+    Takes the inverse hyperbolic sine: log(x + sqrt(x^2 + 1)).
+
+    Example:
+        >>> torch.asinh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8814]))",
+          kAsinh);
   ops.alias("arcsinh", "asinh");
-  ops.def("acosh", acosh, "input", kUnary, "The inverse hyperbolic cosine.", kAcosh);
+  ops.def("acosh", acosh, "input", kUnary, R"(
+    Takes the inverse hyperbolic cosine; NaN below 1.
+
+    Example:
+        >>> torch.acosh(torch.tensor([1.0, 2.0, 0.5]))
+        tensor([0.0000, 1.3170,    nan]))",
+          kAcosh);
   ops.alias("arccosh", "acosh");
-  ops.def("atanh", atanh, "input", kUnary, "The inverse hyperbolic tangent.", kAtanh);
+  ops.def("atanh", atanh, "input", kUnary, R"(
+    Takes the inverse hyperbolic tangent: infinite at -1 and 1, NaN beyond.
+
+    Example:
+        >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5493,    inf]))",
+          kAtanh);
   ops.alias("arctanh", "atanh");
-  ops.def("sigmoid", sigmoid, "input", of_result, "1 / (1 + e^-input).", kSigmoid);
+  ops.def("sigmoid", sigmoid, "input", of_result, R"(
+    Computes the logistic function, 1 / (1 + e^-x), which lies between 0 and 1.
+
+    Gradient:
+        dy * y * (1 - y). For a loss on top, binary_cross_entropy_with_logits() is more precise.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([0.1192, 0.5000, 0.8808]))",
+          kSigmoid);
   ops.alias("special.expit", "sigmoid");
-  ops.def("sinc", sinc, "input", kUnary, "sin(pi input) / (pi input), and 1 at 0.", kSinc);
+  ops.def("sinc", sinc, "input", kUnary, R"(
+    Computes sin(pi x) / (pi x), and 1 at 0.
+
+    Example:
+        >>> torch.sinc(torch.tensor([0.0, 0.5, 1.5]))
+        tensor([ 1.0000,  0.6366, -0.2122]))",
+          kSinc);
   ops.alias("special.sinc", "sinc");
-  ops.def("deg2rad", deg2rad, "input", kUnary | kKeepsInput, "Degrees to radians.");
-  ops.def("rad2deg", rad2deg, "input", kUnary | kKeepsInput, "Radians to degrees.");
+  ops.def("deg2rad", deg2rad, "input", kUnary | kKeepsInput, R"(
+    Converts degrees to radians: x * pi / 180.
+
+    Example:
+        >>> torch.deg2rad(torch.tensor([90, 180]))
+        tensor([1.5708, 3.1416]))");
+  ops.def("rad2deg", rad2deg, "input", kUnary | kKeepsInput, R"(
+    Converts radians to degrees: x * 180 / pi.
+
+    Example:
+        >>> torch.rad2deg(torch.tensor([math.pi, math.pi / 2]))
+        tensor([180.,  90.]))");
 });
 
 }  // namespace rl::ops

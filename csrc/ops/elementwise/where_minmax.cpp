@@ -240,24 +240,124 @@ static Tensor nan_to_num(const Tensor& x, const std::optional<double>& nan, cons
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("where", where, "condition, input, other", kExactOut | kAnyType | kOwnType,
-          "input where the condition holds, other elsewhere.", kWhere);
+  ops.def("where", where, "condition, input, other", kExactOut | kAnyType | kOwnType, R"(
+    Chooses element by element: input where condition is true, else other.
+
+    With the condition alone it is nonzero(as_tuple=True).
+
+    Args:
+        condition: bools.
+        input: what is taken where the condition is true.
+        other: what is taken elsewhere.
+
+    Gradient:
+        Goes to what was taken; the rest gets 0. Where the branch not taken has an infinite derivative,
+        as sqrt() at 0, its chain turns that 0 into NaN: make its argument safe first.
+
+    Example:
+        >>> x = torch.tensor([-1.0, 2.0, -3.0])
+        >>> torch.where(x > 0, x, 0.0)
+        tensor([0., 2., 0.])
+        >>> torch.where(x > 0)
+        (tensor([1]),))",
+          kWhere);
   ops.def("where", where_indices, "condition", kNoOut | kAnyType);
   ops.def("_where_method", where_method, "input, condition, other", kMethod | kNoFunction | kElementwise | kOwnType);
-  ops.def("maximum", maximum_op, "input, other", kMethod, "The larger of two elements; NaN if one is NaN.", kMaximum);
-  ops.def("minimum", minimum_op, "input, other", kMethod, "The smaller of two elements; NaN if one is NaN.", kMinimum);
-  ops.def("fmax", fmax, "input, other", kMethod, "The larger of two elements; NaN only if both are NaN.", kFmax);
-  ops.def("fmin", fmin, "input, other", kMethod, "The smaller of two elements; NaN only if both are NaN.", kFmin);
+  ops.def("maximum", maximum_op, "input, other", kMethod, R"(
+    Takes the larger of two elements; NaN where one of them is.
+
+    Gradient:
+        To the larger one; half to each where both are equal.
+
+    Example:
+        >>> torch.maximum(torch.tensor([1.0, math.nan]), torch.tensor([2.0, 3.0]))
+        tensor([2., nan]))",
+          kMaximum);
+  ops.def("minimum", minimum_op, "input, other", kMethod, R"(
+    Takes the smaller of two elements; NaN where one of them is.
+
+    Gradient:
+        To the smaller one; half to each where both are equal.
+
+    Example:
+        >>> torch.minimum(torch.tensor([1.0, math.nan]), torch.tensor([2.0, 3.0]))
+        tensor([1., nan]))",
+          kMinimum);
+  ops.def("fmax", fmax, "input, other", kMethod, R"(
+    Takes the larger of two elements; NaN is left out where the other is a number.
+
+    Gradient:
+        To the larger one; to input where both are equal.
+
+    Example:
+        >>> torch.fmax(torch.tensor([1.0, math.nan]), torch.tensor([2.0, 3.0]))
+        tensor([2., 3.]))",
+          kFmax);
+  ops.def("fmin", fmin, "input, other", kMethod, R"(
+    Takes the smaller of two elements; NaN is left out where the other is a number.
+
+    Gradient:
+        To the smaller one; to input where both are equal.
+
+    Example:
+        >>> torch.fmin(torch.tensor([1.0, math.nan]), torch.tensor([2.0, 3.0]))
+        tensor([1., 3.]))",
+          kFmin);
   // Tensors first: a 0-dim tensor would pass for a number, and lose its gradient.
-  ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, "The input brought into [min, max].");
+  ops.def("clamp", clamp_tensors, "input, min=None, max=None", kUnary, R"(
+    Brings each element into [min, max].
+
+    Args:
+        min: the lower bound, or bounds; None for none. NaN gives NaN.
+        max: the upper bound, or bounds; None for none. It wins where it is below min.
+
+    Gradient:
+        dy where the element lies between the bounds or on one, else 0; tensors as bounds get the rest.
+
+    Example:
+        >>> x = torch.tensor([-2.0, 0.5, 3.0])
+        >>> torch.clamp(x, min=-1.0, max=1.0)
+        tensor([-1.0000,  0.5000,  1.0000])
+        >>> x.clamp(min=torch.tensor([0.0, 1.0, 2.0]))
+        tensor([0., 1., 3.]))");
   ops.def("clamp", clamp, "input, min=None, max=None", kUnary | kExactOut, "", kClamp);
   ops.alias("clip", "clamp");
-  ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, "The input, or min where it is smaller.");
+  ops.def("clamp_min", clamp_min_tensor, "input, min", kUnary, R"(
+    Replaces elements that are smaller than min by it: clamp() with the lower bound alone.
+
+    Args:
+        min: the bound, or bounds.
+
+    Example:
+        >>> torch.clamp_min(torch.tensor([-0.5, 3.0]), 0)
+        tensor([0., 3.]))");
   ops.def("clamp_min", clamp_min, "input, min", kUnary | kExactOut);
-  ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, "The input, or max where it is larger.");
+  ops.def("clamp_max", clamp_max_tensor, "input, max", kUnary, R"(
+    Replaces elements that are larger than max by it: clamp() with the upper bound alone.
+
+    Args:
+        max: the bound, or bounds.
+
+    Example:
+        >>> torch.clamp_max(torch.tensor([0.5, 3.0]), 1)
+        tensor([0.5000, 1.0000]))");
   ops.def("clamp_max", clamp_max, "input, max", kUnary | kExactOut);
-  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut,
-          "NaN and infinities replaced by finite values.", kNanToNum);
+  ops.def("nan_to_num", nan_to_num, "input, nan=0.0, posinf=None, neginf=None", kUnary | kExactOut, R"(
+    Replaces NaN and the infinities by finite numbers.
+
+    Args:
+        nan: what stands for NaN.
+        posinf: what stands for inf; None takes the largest number of the type.
+        neginf: what stands for -inf; None takes the smallest number of the type.
+
+    Gradient:
+        0 where something was replaced.
+
+    Example:
+        >>> x = torch.tensor([math.nan, math.inf, 1.0])
+        >>> torch.nan_to_num(x, nan=-1.0, posinf=99.0)
+        tensor([-1., 99.,  1.]))",
+          kNanToNum);
 });
 
 }  // namespace rl::ops

@@ -122,10 +122,40 @@ static Tensor embedding_op(const Tensor& weight, const Tensor& indices, int64_t 
 
 static const Register registered([](Ops& ops) {
   ops.def("embedding", embedding_op, "weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False", kNoOut,
-          "The rows of weight at indices.");
+          R"(
+    Looks up rows of weight.
+
+    Args:
+        weight: the table, one row for each index.
+        indices: which rows, any shape.
+        padding_idx: a row that gets no gradient; -1 for none.
+        scale_grad_by_freq: whether the gradient of a row is divided by how often it was taken.
+        sparse: whether the gradient is a sparse tensor.
+
+    Shape:
+        (rows, width) and (*) give (*, width).
+
+    Example:
+        >>> table = torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        >>> torch.embedding(table, torch.tensor([2, 0]))
+        tensor([[4., 5.],
+                [0., 1.]]))");
   ops.def("embedding_dense_backward", embedding_dense_backward,
-          "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", kNoOut,
-          "The gradient of embedding's weight.");
+          "grad_output, indices, num_weights, padding_idx, scale_grad_by_freq", kNoOut, R"(
+    Computes the gradient of the weight of embedding(): rows of grad_output added up by index.
+
+    Args:
+        grad_output: the gradient of the result, (*, width).
+        indices: which rows were taken.
+        num_weights: the number of rows.
+        padding_idx: a row that gets none; -1 for no such row.
+        scale_grad_by_freq: whether the gradient of a row is divided by how often it was taken.
+
+    Example:
+        >>> torch.embedding_dense_backward(torch.ones(3, 2), torch.tensor([0, 0, 2]), 3, -1, False)
+        tensor([[2., 2.],
+                [0., 0.],
+                [1., 1.]]))");
 });
 
 }  // namespace rl::ops

@@ -216,13 +216,47 @@ static Tensor gather_op(const Tensor& input, int64_t dim, const Tensor& index, b
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
-  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kNoOverlap | kExactOut,
-          "The elements at `index` along a dimension: y[i][j] = x[index[i][j]][j] for dim = 0.");
-  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kNoOverlap,
-          "The tensor with the elements of src (or a number) written at `index` along a dimension.");
+  ops.def("gather", gather_op, "input, dim, index, *, sparse_grad=False", kMethod | kNoOverlap | kExactOut, R"(
+    Takes elements by index along a dimension: for dim 0, y[i][j] = x[index[i][j]][j].
+
+    Args:
+        index: int64 indices along dim; as many dimensions as input, and the shape of the result.
+        sparse_grad: whether the gradient of input is a sparse tensor.
+
+    Gradient:
+        Elements that were taken several times get the sum.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.gather(x, 1, torch.tensor([[0, 0], [1, 0]]))
+        tensor([[1, 1],
+                [4, 3]]))");
+  ops.def("scatter", scatter_op, "input, dim, index, src, *, reduce=None", writes | kExactOut | kNoOverlap, R"(
+    Writes elements by index along a dimension: for dim 0, y[index[i][j]][j] = src[i][j].
+
+    Args:
+        src: what is written, at least as large as index.
+        value: a number instead of src.
+        reduce: 'add' or 'multiply' instead of replacing; scatter_reduce() knows more.
+
+    Gradient:
+        To src from where it was written, to input elsewhere. Not defined for an index that occurs twice.
+
+    Example:
+        >>> x = torch.zeros(2, 3)
+        >>> x.scatter(1, torch.tensor([[0], [2]]), 1.0)
+        tensor([[1., 0., 0.],
+                [0., 0., 1.]]))");
   ops.def("scatter", scatter_op, "input, dim, index, value, *, reduce=None", writes | kExactOut | kNoOverlap);
-  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes | kExactOut | kNoOverlap,
-          "The tensor with the elements of src added at `index` along a dimension.");
+  ops.def("scatter_add", scatter_add, "input, dim, index, src", writes | kExactOut | kNoOverlap, R"(
+    Adds elements by index along a dimension: for dim 0, y[index[i][j]][j] += src[i][j].
+
+    Args:
+        src: what is added, at least as large as index.
+
+    Example:
+        >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 2]), torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 5.]))");
 });
 
 }  // namespace rl::ops

@@ -220,14 +220,52 @@ static Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, 
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
-  ops.def("index_select", index_select, "input, dim, index", kMethod | kNoOverlap | kExactOut | kAnyType,
-          "The slices of a dimension at the given indices, copied.");
-  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kNoOverlap,
-          "The tensor with alpha * the slices of source added at the given indices.");
-  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk | kNoOverlap,
-          "The tensor with the slices at the given indices set to a number.");
-  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kNoOverlap,
-          "The tensor with the slices at the given indices replaced by those of source.");
+  ops.def("index_select", index_select, "input, dim, index", kMethod | kNoOverlap | kExactOut | kAnyType, R"(
+    Takes the slices at given indices, in a copy.
+
+    Args:
+        index: a vector of indices along dim.
+
+    Example:
+        >>> torch.index_select(torch.tensor([[1, 2], [3, 4], [5, 6]]), 0, torch.tensor([2, 0]))
+        tensor([[5, 6],
+                [1, 2]]))");
+  ops.def("index_add", index_add, "input, dim, index, source, *, alpha=1", writes | kExactOut | kNoOverlap, R"(
+    Adds alpha times the slices of source to those at given indices.
+
+    Args:
+        index: a vector of indices along dim, one for each slice of source.
+        source: the slices.
+        alpha: their factor.
+
+    Example:
+        >>> torch.zeros(3, 2).index_add(0, torch.tensor([0, 2, 0]), torch.ones(3, 2))
+        tensor([[2., 2.],
+                [0., 0.],
+                [1., 1.]]))");
+  ops.def("index_fill", index_fill, "input, dim, index, value", writes | kNoOut | kOverlapOk | kNoOverlap, R"(
+    Sets the slices at given indices to a number.
+
+    Args:
+        index: a vector of indices along dim.
+        value: the number, or a 0-dim tensor.
+
+    Example:
+        >>> torch.zeros(2, 3).index_fill(1, torch.tensor([0, 2]), 7.0)
+        tensor([[7., 0., 7.],
+                [7., 0., 7.]]))");
+  ops.def("index_copy", index_copy, "input, dim, index, source", writes | kCastWidest | kExactOut | kNoOverlap, R"(
+    Replaces the slices at given indices by those of source.
+
+    Args:
+        index: a vector of indices along dim, one for each slice of source.
+        source: the slices.
+
+    Example:
+        >>> torch.zeros(3, 2).index_copy(0, torch.tensor([2, 0]), torch.tensor([[1.0, 1.0], [2.0, 2.0]]))
+        tensor([[2., 2.],
+                [0., 0.],
+                [1., 1.]]))");
 });
 
 }  // namespace rl::ops

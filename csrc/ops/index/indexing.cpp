@@ -437,13 +437,41 @@ static const Register registered([](Ops& ops) {
   ops.def("_index", index_op, "input, indices", 0 | kAnyType,
           "The elements at broadcast index tensors; None stands for a whole dimension.");
   ops.def("index_put", index_put_op, "input, indices, values, accumulate=False",
-          writes | kOverlapOk | kNoOverlap | kAnyType,
-          "The tensor with values written (or added) at broadcast index tensors.");
-  ops.def("take", take, "input, index", kMethod | kNoOverlap | kExactOut | kAnyType,
-          "The elements at `index`, the tensor seen as one row.");
+          writes | kOverlapOk | kNoOverlap | kAnyType, R"(
+    Writes values at index tensors, as x[indices] = values does, in a copy.
+
+    Args:
+        indices: a tuple of index tensors, one for each dimension from the first on; they broadcast.
+        values: what is written; broadcast to the indices' shape.
+        accumulate: whether to add instead.
+
+    Example:
+        >>> x = torch.zeros(2, 2)
+        >>> x.index_put((torch.tensor([0, 0]), torch.tensor([1, 1])), torch.tensor(5.0), accumulate=True)
+        tensor([[ 0., 10.],
+                [ 0.,  0.]]))");
+  ops.def("take", take, "input, index", kMethod | kNoOverlap | kExactOut | kAnyType, R"(
+    Takes elements at indices of the flattened tensor.
+
+    Args:
+        index: indices into the flattened tensor; the shape of the result.
+
+    Example:
+        >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+        tensor([1, 4]))");
   ops.def("_set_deterministic", set_strict, "level", kNoOut);
-  ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kNoOverlap,
-          "The tensor with source written (or added) at `index`, the tensor seen as one row.");
+  ops.def("put", put_op, "input, index, source, accumulate=False", writes | kNoOut | kNoOverlap, R"(
+    Writes source at indices of the flattened tensor, in a copy.
+
+    Args:
+        index: indices into the flattened tensor.
+        source: what is written, as many elements as index.
+        accumulate: whether to add instead.
+
+    Example:
+        >>> torch.zeros(2, 2).put(torch.tensor([0, 3]), torch.tensor([1.0, 2.0]))
+        tensor([[1., 0.],
+                [0., 2.]]))");
 });
 
 }  // namespace rl::ops

@@ -197,18 +197,75 @@ static Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_val
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
   ops.def("masked_fill", masked_fill, "input, mask, value",
-          writes | kOverlapOk | kNoOut | kAnyType | kElementwise | kOwnType,
-          "The tensor with a number written where mask is true.");
-  ops.def("masked_select", masked_select, "input, mask", kMethod | kNoOverlap | kExactOut | kAnyType,
-          "The elements where mask is true, in order.");
-  ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut,
-          "The tensor with the next element of source written where mask is true.");
-  ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable | kExactOut,
-          "The coordinates of the elements that are not zero: one row for each, or one tensor for each dimension.");
-  ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut,
-          "The coordinates of the elements that are not zero.");
+          writes | kOverlapOk | kNoOut | kAnyType | kElementwise | kOwnType, R"(
+    Writes a number where mask is true.
+
+    Args:
+        mask: bools, which broadcast to input.
+        value: the number, or a 0-dim tensor.
+
+    Gradient:
+        0 where mask is true; value gets the sum of those.
+
+    Example:
+        >>> scores = torch.tensor([1.0, 2.0, 3.0])
+        >>> scores.masked_fill(torch.tensor([False, True, False]), -math.inf)
+        tensor([1., -inf, 3.]))");
+  ops.def("masked_select", masked_select, "input, mask", kMethod | kNoOverlap | kExactOut | kAnyType, R"(
+    Takes the elements where mask is true, in order, as a vector.
+
+    Args:
+        mask: bools, which broadcast with input.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.masked_select(x, x > 2)
+        tensor([3, 4]))");
+  ops.def("masked_scatter", masked_scatter, "input, mask, source", writes | kNoOut, R"(
+    Writes the elements of source, in order, where mask is true.
+
+    Args:
+        mask: bools, which broadcast with input.
+        source: at least as many elements as mask has true ones.
+
+    Example:
+        >>> mask = torch.tensor([True, False, True])
+        >>> torch.zeros(3).masked_scatter(mask, torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 2.]))");
+  ops.def("nonzero", nonzero_op, "input, *, as_tuple=False", kMethod | kNotDifferentiable | kExactOut, R"(
+    Lists the coordinates of the elements that are not 0.
+
+    Args:
+        as_tuple: whether to return one vector for each dimension, which indexes the elements, instead
+         of a matrix with a row for each element.
+
+    Example:
+        >>> x = torch.tensor([[1, 0], [0, 2]])
+        >>> x.nonzero()
+        tensor([[0, 0],
+                [1, 1]])
+        >>> x[x.nonzero(as_tuple=True)]
+        tensor([1, 2]))");
+  ops.def("argwhere", nonzero, "input", kMethod | kNotDifferentiable | kNoOut, R"(
+    Lists the coordinates of the elements that are not 0, one row for each.
+
+    Example:
+        >>> torch.argwhere(torch.tensor([[1, 0], [0, 2]]))
+        tensor([[0, 0],
+                [1, 1]]))");
   ops.def("nonzero_static", nonzero_static, "input, *, size, fill_value=-1", kMethod | kNotDifferentiable | kExactOut,
-          "nonzero with a given number of rows: cut, or padded with fill_value.");
+          R"(
+    Lists the coordinates of the elements that are not 0 in a given number of rows.
+
+    Args:
+        size: the number of rows: more are cut off.
+        fill_value: what missing rows are filled with.
+
+    Example:
+        >>> torch.nonzero_static(torch.tensor([0, 3, 0, 5]), size=3)
+        tensor([[ 1],
+                [ 3],
+                [-1]]))");
 });
 
 }  // namespace rl::ops

@@ -233,11 +233,43 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect;
   ops.def("scatter_reduce", scatter_reduce, "input, dim, index, src, reduce, *, include_self=True",
-          writes | kExactOut | kNoOverlap,
-          "The tensor joined at `index` with the values of src by 'sum', 'prod', 'mean', 'amax' or 'amin'.");
+          writes | kExactOut | kNoOverlap, R"(
+    Joins elements by index along a dimension: as scatter_add(), but also by other rules than the sum.
+
+    Args:
+        src: the values, at least as large as index.
+        reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'.
+        include_self: whether the elements of input take part.
+
+    Gradient:
+        Of 'amax' and 'amin': shared evenly by equal elements.
+
+    Example:
+        >>> x, index = torch.zeros(2), torch.tensor([0, 0, 1])
+        >>> x.scatter_reduce(0, index, torch.tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
+        tensor([2., 5.]))");
   ops.def("index_reduce", index_reduce, "input, dim, index, source, reduce, *, include_self=True",
-          writes | kExactOut | kNoOverlap,
-          "The tensor with slices joined with those of source by 'prod', 'mean', 'amax' or 'amin'.");
+          writes | kExactOut | kNoOverlap, R"(
+    Joins the slices at given indices with those of source.
+
+    Args:
+        index: a vector of indices along dim, one for each slice of source.
+        source: the slices.
+        reduce: 'prod', 'mean', 'amax' or 'amin'.
+        include_self: whether the slice of input takes part.
+
+    Gradient:
+        Of 'amax' and 'amin': shared evenly by equal elements.
+
+    Raises:
+        UserWarning: with the first call, that the function is in beta, as in PyTorch.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     torch.ones(2).index_reduce(0, torch.tensor([0, 0]), torch.tensor([3.0, 5.0]), "amax")
+        tensor([5., 1.]))");
 });
 
 }  // namespace rl::ops

@@ -149,16 +149,76 @@ template <AddMatmul F> struct OldForms {
 
 static const Register registered([](Ops& ops) {
   ops.def("addmm", addmm, "input, mat1, mat2, *, beta=1, alpha=1", kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
-          "beta * input + alpha * mat1 @ mat2.");
+          R"(
+    Computes beta * input + alpha * (mat1 @ mat2).
+
+    Args:
+        input: what is added; it broadcasts to the result. With beta 0 its values are not read.
+        mat1: a matrix (N, M).
+        mat2: a matrix (M, P).
+        beta: the factor of input.
+        alpha: the factor of the product.
+
+    Example:
+        >>> torch.addmm(torch.tensor([1.0, 2.0]), torch.ones(2, 3), torch.ones(3, 2))
+        tensor([[4., 5.],
+                [4., 5.]]))");
   ops.def("baddbmm", baddbmm, "input, batch1, batch2, *, beta=1, alpha=1",
-          kMethod | kInplace | kCastLow | kExactOut | kFreeOut, "beta * input + alpha * batch1 @ batch2.");
+          kMethod | kInplace | kCastLow | kExactOut | kFreeOut, R"(
+    Computes beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+
+    Args:
+        input: what is added; it broadcasts to the result. With beta 0 its values are not read.
+        batch1: matrices (B, N, M).
+        batch2: matrices (B, M, P).
+        beta: the factor of input.
+        alpha: the factor of the products.
+
+    Example:
+        >>> torch.baddbmm(torch.ones(1, 1, 2), torch.ones(3, 2, 4), torch.ones(3, 4, 2)).shape
+        torch.Size([3, 2, 2]))");
   ops.def("addbmm", addbmm, "input, batch1, batch2, *, beta=1, alpha=1",
-          kMethod | kInplace | kCastLow | kExactOut | kFreeOut,
-          "beta * input + alpha * the sum of batch1 @ batch2 over the batch.");
-  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace | kExactOut | kFreeOut,
-          "beta * input + alpha * mat @ vec.");
-  ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace,
-          "beta * input + alpha * the outer product of the vectors.");
+          kMethod | kInplace | kCastLow | kExactOut | kFreeOut, R"(
+    Computes beta * input + alpha * the sum of the products batch1[i] @ batch2[i].
+
+    Args:
+        input: what is added; it broadcasts to the result. With beta 0 its values are not read.
+        batch1: matrices (B, N, M).
+        batch2: matrices (B, M, P).
+        beta: the factor of input.
+        alpha: the factor of the products.
+
+    Example:
+        >>> torch.addbmm(torch.zeros(2, 2), torch.ones(3, 2, 4), torch.ones(3, 4, 2))
+        tensor([[12., 12.],
+                [12., 12.]]))");
+  ops.def("addmv", addmv, "input, mat, vec, *, beta=1, alpha=1", kMethod | kInplace | kExactOut | kFreeOut, R"(
+    Computes beta * input + alpha * (mat @ vec).
+
+    Args:
+        input: what is added; it broadcasts to the result. With beta 0 its values are not read.
+        mat: a matrix (N, M).
+        vec: a vector (M).
+        beta: the factor of input.
+        alpha: the factor of the product.
+
+    Example:
+        >>> torch.addmv(torch.zeros(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
+        tensor([3., 7.]))");
+  ops.def("addr", addr, "input, vec1, vec2, *, beta=1, alpha=1", kMethod | kInplace, R"(
+    Computes beta * input + alpha * the outer product of two vectors.
+
+    Args:
+        input: what is added; it broadcasts to the result. With beta 0 its values are not read.
+        vec1: a vector (N).
+        vec2: a vector (M).
+        beta: the factor of input.
+        alpha: the factor of the product.
+
+    Example:
+        >>> torch.addr(torch.zeros(2, 3), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0, 100.0]))
+        tensor([[  1.,  10., 100.],
+                [  2.,  20., 200.]]))");
   OldForms<addmm>::define(ops, "addmm", kCastLow);
   OldForms<baddbmm>::define(ops, "baddbmm", kCastLow);
   OldForms<addbmm>::define(ops, "addbmm", kCastLow);

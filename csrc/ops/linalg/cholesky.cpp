@@ -142,20 +142,107 @@ static Tensor ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.cholesky", linalg_cholesky, "input, *, upper=False", kCastFull | kExactOut | kFreeOut,
-          "The L of A = L L^H.");
-  ops.def("cholesky", cholesky, "input, upper=False", kMethod | kCastFull, "The L of A = L L^H.");
-  ops.def("linalg.cholesky_ex", cholesky_ex, "input, *, upper=False, check_errors=False", kCastFull,
-          "As cholesky, with LAPACK's codes instead of errors.", "L, info");
-  ops.def("cholesky_solve", cholesky_solve, "input, input2, upper=False", kMethod | kCastFull,
-          "X of A X = input by A's Cholesky factor.");
-  ops.def("cholesky_inverse", cholesky_inverse, "input, upper=False", kMethod | kCastFull,
-          "The inverse of A by its Cholesky factor.");
-  ops.def("linalg.ldl_factor", ldl_factor, "input, *, hermitian=False", kExactOut | kFreeOut,
-          "L and D of A = L D L^T, and the exchanges of rows.", "LD, pivots");
-  ops.def("linalg.ldl_factor_ex", ldl_factor_ex, "input, *, hermitian=False, check_errors=False", 0,
-          "As ldl_factor, with LAPACK's codes instead of errors.", "LD, pivots, info");
-  ops.def("linalg.ldl_solve", ldl_solve, "LD, pivots, B, *, hermitian=False", 0, "X of A X = B by A's LDL.");
+  ops.def("linalg.cholesky", linalg_cholesky, "input, *, upper=False", kCastFull | kExactOut | kFreeOut, R"(
+    Factors symmetric (Hermitian) positive-definite matrices: A = L L^H with a lower triangular L.
+
+    Args:
+        upper: whether the factor is R of A = R^H R, upper triangular, instead.
+
+    Raises:
+        LinAlgError: a matrix is not positive-definite; cholesky_ex() tells instead.
+
+    Example:
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]]))");
+  ops.def("cholesky", cholesky, "input, upper=False", kMethod | kCastFull, R"(
+    Factors A = L L^H; the old name of torch.linalg.cholesky().
+
+    Args:
+        input: symmetric (Hermitian) positive-definite matrices.
+        upper: whether the factor is R of A = R^H R instead.
+
+    Example:
+        >>> A = torch.tensor([[4.0, 2.0], [2.0, 5.0]])
+        >>> torch.linalg.cholesky(A)
+        tensor([[2., 0.],
+                [1., 2.]]))");
+  ops.def("linalg.cholesky_ex", cholesky_ex, "input, *, upper=False, check_errors=False", kCastFull, R"(
+    Factors as cholesky(), and tells which matrices are not positive-definite instead of raising.
+
+    Args:
+        upper: whether the factor is R of A = R^H R instead.
+
+    Returns:
+        A named tuple: L, and info: 0, or the order of the first leading minor that is not positive.
+
+    Example:
+        >>> torch.linalg.cholesky_ex(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).info
+        tensor(2, dtype=torch.int32))",
+          "L, info");
+  ops.def("cholesky_solve", cholesky_solve, "input, input2, upper=False", kMethod | kCastFull, R"(
+    Solves A X = input with the Cholesky factor of A.
+
+    Args:
+        input: the right-hand sides, (..., N, K).
+        input2: the factor, (..., N, N).
+        upper: whether it is R of A = R^H R instead of L of A = L L^H.
+
+    Example:
+        >>> L = torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        >>> torch.cholesky_solve(torch.tensor([[8.0], [12.0]]), L)
+        tensor([[1.],
+                [2.]]))");
+  ops.def("cholesky_inverse", cholesky_inverse, "input, upper=False", kMethod | kCastFull, R"(
+    Computes the inverse of A from its Cholesky factor.
+
+    Args:
+        input: the factor, (..., N, N).
+        upper: whether it is R of A = R^H R instead of L of A = L L^H.
+
+    Example:
+        >>> A = torch.tensor([[4.0, 2.0], [2.0, 5.0]])
+        >>> torch.cholesky_inverse(torch.linalg.cholesky(A))
+        tensor([[ 0.3125, -0.1250],
+                [-0.1250,  0.2500]]))");
+  ops.def("linalg.ldl_factor", ldl_factor, "input, *, hermitian=False", kExactOut | kFreeOut, R"(
+    Factors symmetric matrices, also indefinite ones: A = L D L^T.
+
+    Returns:
+        A named tuple: LD, both factors in one matrix, and pivots; ldl_solve() takes them.
+
+    Example:
+        >>> LD, pivots = torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> LD, pivots
+        (tensor([[2.0000, 0.0000],
+                [0.5000, 2.5000]]), tensor([1, 2], dtype=torch.int32)))",
+          "LD, pivots");
+  ops.def("linalg.ldl_factor_ex", ldl_factor_ex, "input, *, hermitian=False, check_errors=False", 0, R"(
+    Factors as ldl_factor(), and tells which matrices are singular instead of raising.
+
+    Returns:
+        A named tuple with the fields LD, pivots and info: 0, or the index of a zero on the diagonal of D.
+
+    Example:
+        >>> torch.linalg.ldl_factor_ex(torch.tensor([[2.0, 1.0], [1.0, 3.0]])).info
+        tensor(0, dtype=torch.int32))",
+          "LD, pivots, info");
+  ops.def("linalg.ldl_solve", ldl_solve, "LD, pivots, B, *, hermitian=False", 0, R"(
+    Solves A X = B with the factors of ldl_factor().
+
+    Args:
+        LD: the factors.
+        pivots: the exchanges of rows.
+        hermitian: whether LD belongs to a Hermitian matrix, instead of a symmetric one.
+
+    Gradient:
+        For B only.
+
+    Example:
+        >>> LD, pivots = torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> torch.linalg.ldl_solve(LD, pivots, torch.tensor([[3.0], [4.0]]))
+        tensor([[1.],
+                [1.]]))");
 });
 
 }  // namespace rl::ops

@@ -235,19 +235,89 @@ static std::tuple<Tensor, Tensor, Tensor> old_svd(const Tensor& a, bool some, bo
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.eigh", eigh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
-          "Eigenvalues, ascending, and eigenvectors of Hermitian matrices.", "eigenvalues, eigenvectors");
-  ops.def("linalg.eigvalsh", eigvalsh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut,
-          "Eigenvalues of Hermitian matrices, ascending.");
-  ops.def("linalg.eig", eig, "input", kCastFull, "Eigenvalues and eigenvectors of square matrices.",
+  ops.def("linalg.eigh", eigh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut, R"(
+    Computes eigenvalues and eigenvectors of symmetric (Hermitian) matrices: A = V diag(w) V^H.
+
+    Returns:
+        A named tuple: eigenvalues, real and ascending, and eigenvectors, the columns.
+
+    Gradient:
+        Of the eigenvectors for distinct eigenvalues only, and functions that do not depend on their sign.
+
+    Example:
+        >>> w, V = torch.linalg.eigh(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        >>> w
+        tensor([1., 3.]))",
           "eigenvalues, eigenvectors");
-  ops.def("linalg.eigvals", eigvals, "input", kCastFull, "Eigenvalues of square matrices.");
-  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", kCastFull | kExactOut | kFreeOut,
-          "U, S and Vh with A = U diag(S) Vh.", "U, S, Vh");
-  ops.def("linalg.svdvals", svdvals, "A, *, driver=None", kCastFull | kExactOut | kFreeOut,
-          "Singular values, descending.");
-  ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod | kCastFull,
-          "U, S and V with A = U diag(S) V^H.", "U, S, V");
+  ops.def("linalg.eigvalsh", eigvalsh, "input, UPLO='L'", kCastFull | kExactOut | kFreeOut, R"(
+    Computes the eigenvalues of symmetric (Hermitian) matrices, real and ascending.
+
+    Example:
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        tensor([1., 3.]))");
+  ops.def("linalg.eig", eig, "input", kCastFull, R"(
+    Computes eigenvalues and eigenvectors of square matrices: A v = w v.
+
+    Returns:
+        A named tuple of complex tensors: eigenvalues, in no order, and eigenvectors, the columns, of norm 1.
+
+    Gradient:
+        For distinct eigenvalues, and functions that do not depend on the phase of the eigenvectors.
+
+    Example:
+        >>> w, V = torch.linalg.eig(torch.tensor([[0.0, -1.0], [1.0, 0.0]]))
+        >>> w
+        tensor([0.+1.j, 0.-1.j]))",
+          "eigenvalues, eigenvectors");
+  ops.def("linalg.eigvals", eigvals, "input", kCastFull, R"(
+    Computes the eigenvalues of square matrices; they are complex and in no order.
+
+    Example:
+        >>> torch.linalg.eigvals(torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor([2.+0.j, 3.+0.j]))");
+  ops.def("linalg.svd", linalg_svd, "A, full_matrices=True, *, driver=None", kCastFull | kExactOut | kFreeOut, R"(
+    Factors matrices into singular values and vectors: A = U diag(S) Vh.
+
+    Args:
+        full_matrices: whether U and Vh are square, instead of having as many columns and rows as S.
+
+    Returns:
+        A named tuple: U, S (real, descending) and Vh.
+
+    Gradient:
+        Of U and Vh for distinct singular values only, functions that do not depend on the signs of the
+        vectors, and without full_matrices where A is not square.
+
+    Example:
+        >>> A = torch.tensor([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]])
+        >>> U, S, Vh = torch.linalg.svd(A, full_matrices=False)
+        >>> S
+        tensor([4., 3.])
+        >>> torch.allclose(U @ torch.diag(S) @ Vh, A)
+        True)",
+          "U, S, Vh");
+  ops.def("linalg.svdvals", svdvals, "A, *, driver=None", kCastFull | kExactOut | kFreeOut, R"(
+    Computes the singular values of matrices, real and descending.
+
+    Example:
+        >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor([4., 3.]))");
+  ops.def("svd", old_svd, "input, some=True, compute_uv=True", kMethod | kCastFull, R"(
+    Factors matrices into singular values and vectors: A = U diag(S) V^H; see torch.linalg.svd().
+
+    Args:
+        input: a matrix, or a batch of matrices.
+        some: whether U and V have as many columns as S, instead of being square.
+        compute_uv: whether U and V are computed; otherwise they are zeros.
+
+    Returns:
+        A named tuple: U, S (descending) and V, not its transpose.
+
+    Example:
+        >>> U, S, V = torch.svd(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        >>> S
+        tensor([4., 3.]))",
+          "U, S, V");
 });
 
 }  // namespace rl::ops

@@ -334,9 +334,28 @@ static Tensor old_cross(const Tensor& a, const Tensor& b, std::optional<int64_t>
 static const Register registered([](Ops& ops) {
   ops.def("_einsum", einsum, "equation, operands", kNoOut | kCastLow);
   ops.def("_tensordot", tensordot, "a, b, dims_a, dims_b", kNoOut | kCastLow);
-  ops.def("linalg.cross", cross, "input, other, *, dim=-1", 0, "The cross product of vectors of three.");
-  ops.def("cross", old_cross, "input, other, dim=None", kMethod | kExactOut | kNoOverlap,
-          "The cross product of vectors of three.");
+  ops.def("linalg.cross", cross, "input, other, *, dim=-1", 0, R"(
+    Computes the cross product of vectors of three elements.
+
+    Args:
+        input: vectors along dim.
+        dim: the dimension of size 3.
+
+    Shape:
+        input, other: shapes that broadcast.
+
+    Example:
+        >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.]))");
+  ops.def("cross", old_cross, "input, other, dim=None", kMethod | kExactOut | kNoOverlap, R"(
+    Computes the cross product of vectors of three elements.
+
+    Args:
+        dim: the dimension of size 3; None takes the first one that has that size.
+
+    Example:
+        >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+        tensor([0., 0., 1.]))");
 });
 
 }  // namespace rl::ops

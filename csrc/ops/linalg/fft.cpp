@@ -329,27 +329,141 @@ static const Register registered([](Ops& ops) {
   const char* one = "input, n=None, dim=-1, norm=None";
   const char* many = "input, s=None, dim=None, norm=None";
   const char* two = "input, s=None, dim=(-2, -1), norm=None";
-  ops.def("fft.fft", fft, one, kCastFull | kFreeOut, "The Fourier transform of one dimension.");
-  ops.def("fft.ifft", ifft, one, kCastFull | kFreeOut, "The inverse Fourier transform of one dimension.");
-  ops.def("fft.rfft", rfft, one, kCastFull | kFreeOut, "Half the Fourier transform of real input.");
-  ops.def("fft.irfft", irfft, one, kCastFull | kFreeOut, "The inverse of rfft.");
-  ops.def("fft.hfft", hfft, one, kCastFull | kFreeOut, "The Fourier transform of half a Hermitian signal.");
-  ops.def("fft.ihfft", ihfft, one, kCastFull | kFreeOut | kExactOut, "The inverse of hfft.");
-  ops.def("fft.fftn", fftn, many, kCastFull | kFreeOut, "The Fourier transform of several dimensions.");
-  ops.def("fft.ifftn", ifftn, many, kCastFull | kFreeOut, "The inverse Fourier transform of several dimensions.");
-  ops.def("fft.rfftn", rfftn, many, kCastFull | kFreeOut,
-          "Half the Fourier transform of several dimensions of real input.");
-  ops.def("fft.irfftn", irfftn, many, kCastFull | kFreeOut, "The inverse of rfftn.");
-  ops.def("fft.hfftn", hfftn, many, kCastFull | kFreeOut,
-          "The Fourier transform of half a Hermitian signal of several dimensions.");
-  ops.def("fft.ihfftn", ihfftn, many, kCastFull | kFreeOut, "The inverse of hfftn.");
-  ops.def("fft.fft2", fftn, two, kCastFull | kFreeOut, "The Fourier transform of two dimensions.");
-  ops.def("fft.ifft2", ifftn, two, kCastFull | kFreeOut, "The inverse Fourier transform of two dimensions.");
-  ops.def("fft.rfft2", rfftn, two, kCastFull | kFreeOut, "Half the Fourier transform of two dimensions of real input.");
-  ops.def("fft.irfft2", irfftn, two, kCastFull | kFreeOut, "The inverse of rfft2.");
-  ops.def("fft.hfft2", hfftn, two, kCastFull | kFreeOut,
-          "The Fourier transform of half a Hermitian signal of two dimensions.");
-  ops.def("fft.ihfft2", ihfftn, two, kCastFull | kFreeOut, "The inverse of hfft2.");
+  ops.def("fft.fft", fft, one, kCastFull | kFreeOut, R"(
+    Computes the discrete Fourier transform of signals: y[k] = sum over j of x[j] e^(-2 pi i j k / n).
+
+    Example:
+        >>> torch.fft.fft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j]))");
+  ops.def("fft.ifft", ifft, one, kCastFull | kFreeOut, R"(
+    Inverts fft(): x[j] = 1/n sum over k of y[k] e^(2 pi i j k / n).
+
+    Example:
+        >>> torch.fft.ifft(torch.tensor([10 + 0j, -2 + 2j, -2 + 0j, -2 - 2j])).real
+        tensor([1., 2., 3., 4.]))");
+  ops.def("fft.rfft", rfft, one, kCastFull | kFreeOut, R"(
+    Transforms real signals, and returns the frequencies that are not implied: n // 2 + 1 of n.
+
+    Example:
+        >>> torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0, 4.0]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j]))");
+  ops.def("fft.irfft", irfft, one, kCastFull | kFreeOut, R"(
+    Inverts rfft(): a real signal of half of its frequencies.
+
+    Args:
+        n: the length of the result; None takes 2 * (size - 1), so give it for odd lengths.
+
+    Example:
+        >>> torch.fft.irfft(torch.fft.rfft(torch.tensor([1.0, 2.0, 3.0])), n=3)
+        tensor([1., 2., 3.]))");
+  ops.def("fft.hfft", hfft, one, kCastFull | kFreeOut, R"(
+    Transforms a signal that is Hermitian, of which the first half is given, into real frequencies.
+
+    Args:
+        n: the length of the result; None takes 2 * (size - 1).
+
+    Example:
+        >>> torch.fft.hfft(torch.tensor([4 + 0j, 1 - 1j, 3 + 0j]))
+        tensor([ 9., -1.,  5.,  3.]))");
+  ops.def("fft.ihfft", ihfft, one, kCastFull | kFreeOut | kExactOut, R"(
+    Inverts hfft(): half of the Hermitian signal whose frequencies are real.
+
+    Example:
+        >>> torch.fft.ihfft(torch.tensor([1.0, 2.0, 3.0])).abs()
+        tensor([2.0000, 0.5774]))");
+  ops.def("fft.fftn", fftn, many, kCastFull | kFreeOut, R"(
+    Computes the discrete Fourier transform of several dimensions.
+
+    Example:
+        >>> torch.fft.fftn(torch.ones(2, 2, 2)).abs().sum()
+        tensor(8.))");
+  ops.def("fft.ifftn", ifftn, many, kCastFull | kFreeOut, R"(
+    Inverts fftn().
+
+    Example:
+        >>> torch.fft.ifftn(torch.fft.fftn(torch.eye(2))).real
+        tensor([[1., 0.],
+                [0., 1.]]))");
+  ops.def("fft.rfftn", rfftn, many, kCastFull | kFreeOut, R"(
+    Transforms several dimensions of real input, and returns n // 2 + 1 frequencies of the last one.
+
+    Example:
+        >>> torch.fft.rfftn(torch.ones(2, 2, 4)).shape
+        torch.Size([2, 2, 3]))");
+  ops.def("fft.irfftn", irfftn, many, kCastFull | kFreeOut, R"(
+    Inverts rfftn(): a real signal of half of its frequencies.
+
+    Args:
+        s: the lengths of the result; None takes those of input, and 2 * (size - 1) for the last one.
+
+    Example:
+        >>> torch.fft.irfftn(torch.fft.rfftn(torch.eye(2)))
+        tensor([[1., 0.],
+                [0., 1.]]))");
+  ops.def("fft.hfftn", hfftn, many, kCastFull | kFreeOut, R"(
+    Transforms several dimensions of a signal that is Hermitian, of which half of the last one is given.
+
+    Args:
+        s: the lengths of the result; None takes those of input, and 2 * (size - 1) for the last one.
+
+    Example:
+        >>> torch.fft.hfftn(torch.ones(2, 2, dtype=torch.complex64))
+        tensor([[4., 0.],
+                [0., 0.]]))");
+  ops.def("fft.ihfftn", ihfftn, many, kCastFull | kFreeOut, R"(
+    Inverts hfftn().
+
+    Example:
+        >>> torch.fft.ihfftn(torch.ones(2, 2)).abs()
+        tensor([[1., 0.],
+                [0., 0.]]))");
+  ops.def("fft.fft2", fftn, two, kCastFull | kFreeOut, R"(
+    Computes the discrete Fourier transform of two dimensions, such as those of images.
+
+    Example:
+        >>> torch.fft.fft2(torch.ones(2, 2))
+        tensor([[4.+0.j, 0.+0.j],
+                [0.+0.j, 0.+0.j]]))");
+  ops.def("fft.ifft2", ifftn, two, kCastFull | kFreeOut, R"(
+    Inverts fft2().
+
+    Example:
+        >>> torch.fft.ifft2(torch.fft.fft2(torch.eye(2))).real
+        tensor([[1., 0.],
+                [0., 1.]]))");
+  ops.def("fft.rfft2", rfftn, two, kCastFull | kFreeOut, R"(
+    Transforms two dimensions of real input, and returns n // 2 + 1 frequencies of the last one.
+
+    Example:
+        >>> torch.fft.rfft2(torch.ones(2, 4)).shape
+        torch.Size([2, 3]))");
+  ops.def("fft.irfft2", irfftn, two, kCastFull | kFreeOut, R"(
+    Inverts rfft2(): real images of half of their frequencies.
+
+    Args:
+        s: the lengths of the result; None takes those of input, and 2 * (size - 1) for the last one.
+
+    Example:
+        >>> torch.fft.irfft2(torch.fft.rfft2(torch.eye(2)))
+        tensor([[1., 0.],
+                [0., 1.]]))");
+  ops.def("fft.hfft2", hfftn, two, kCastFull | kFreeOut, R"(
+    Transforms two dimensions of a signal that is Hermitian, of which half of the last one is given.
+
+    Args:
+        s: the lengths of the result; None takes those of input, and 2 * (size - 1) for the last one.
+
+    Example:
+        >>> torch.fft.hfft2(torch.ones(2, 2, dtype=torch.complex64))
+        tensor([[4., 0.],
+                [0., 0.]]))");
+  ops.def("fft.ihfft2", ihfftn, two, kCastFull | kFreeOut, R"(
+    Inverts hfft2().
+
+    Example:
+        >>> torch.fft.ihfft2(torch.ones(2, 2)).abs()
+        tensor([[1., 0.],
+                [0., 0.]]))");
 });
 
 }  // namespace rl::ops

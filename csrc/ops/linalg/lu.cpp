@@ -319,21 +319,140 @@ static std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", kExactOut | kFreeOut,
-          "L and U of A = P L U in one matrix, and the exchanges of rows.", "LU, pivots");
-  ops.def("linalg.lu_factor_ex", lu_factor_ex, "A, *, pivot=True, check_errors=False", 0,
-          "As lu_factor, with LAPACK's codes instead of errors.", "LU, pivots, info");
-  ops.def("linalg.lu", lu, "A, *, pivot=True", kExactOut | kFreeOut, "P, L and U with A = P L U.", "P, L, U");
-  ops.def("lu_unpack", lu_unpack, "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True", 0,
-          "P, L and U of a packed LU.", "P, L, U");
-  ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0,
-          "X of A X = B by A's LU.");
-  ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod | kCastFull, "X of A X = input by A's LU.");
-  ops.def("linalg.det", det, "A", kExactOut | kFreeOut, "The determinant of each matrix.");
-  ops.def("det", det, "input", kMethod | kNoOut, "The determinant of each matrix.");
-  ops.def("linalg.slogdet", slogdet, "A", kExactOut | kFreeOut,
-          "The sign and the logarithm of the size of each determinant.", "sign, logabsdet");
-  ops.def("slogdet", slogdet, "input", kMethod, "The sign and the logarithm of the size of each determinant.",
+  ops.def("linalg.lu_factor", lu_factor, "A, *, pivot=True", kExactOut | kFreeOut, R"(
+    Factors matrices as lu(), in the packed form that lu_solve() takes.
+
+    Args:
+        pivot: must be True: rows are exchanged for accuracy.
+
+    Returns:
+        A named tuple: LU, both factors in one matrix, and pivots, counted from 1.
+
+    Example:
+        >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        torch.return_types.linalg_lu_factor(
+        LU=tensor([[3.0000, 4.0000],
+                [0.3333, 0.6667]]),
+        pivots=tensor([2, 2], dtype=torch.int32)))",
+          "LU, pivots");
+  ops.def("linalg.lu_factor_ex", lu_factor_ex, "A, *, pivot=True, check_errors=False", 0, R"(
+    Factors as lu_factor(), and tells which matrices are singular instead of raising.
+
+    Args:
+        pivot: must be True: rows are exchanged for accuracy.
+
+    Returns:
+        A named tuple with the fields LU, pivots and info: 0, or the index of a zero on the diagonal of U.
+
+    Example:
+        >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32))",
+          "LU, pivots, info");
+  ops.def("linalg.lu", lu, "A, *, pivot=True", kExactOut | kFreeOut, R"(
+    Factors matrices: A = P L U with a permutation, a unit lower and an upper triangular matrix.
+
+    Args:
+        pivot: must be True: rows are exchanged for accuracy.
+
+    Returns:
+        A named tuple with the fields P, L and U.
+
+    Example:
+        >>> P, L, U = torch.linalg.lu(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> L, U
+        (tensor([[1.0000, 0.0000],
+                [0.3333, 1.0000]]), tensor([[3.0000, 4.0000],
+                [0.0000, 0.6667]])))",
+          "P, L, U");
+  ops.def("lu_unpack", lu_unpack, "LU_data, LU_pivots, unpack_data=True, unpack_pivots=True", 0, R"(
+    Unpacks what torch.linalg.lu_factor() returns: A = P L U.
+
+    Args:
+        LU_data: the factors.
+        LU_pivots: the exchanges of rows.
+        unpack_data: whether to return L and U; they are empty otherwise.
+        unpack_pivots: whether to return P; it is empty otherwise.
+
+    Returns:
+        A named tuple with the fields P, L and U.
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> P, L, U = torch.lu_unpack(*torch.linalg.lu_factor(A))
+        >>> P @ L @ U
+        tensor([[1., 2.],
+                [3., 4.]]))",
+          "P, L, U");
+  ops.def("linalg.lu_solve", linalg_lu_solve, "LU, pivots, B, *, left=True, adjoint=False", 0, R"(
+    Solves A X = B with the factors of lu_factor().
+
+    Args:
+        LU: the factors.
+        pivots: the exchanges of rows.
+        adjoint: whether to solve with A^H instead.
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[5.0], [11.0]]))
+        tensor([[1.],
+                [2.]]))");
+  ops.def("lu_solve", lu_solve, "input, LU_data, LU_pivots", kMethod | kCastFull, R"(
+    Solves A X = input with the factors of A; the old name of torch.linalg.lu_solve().
+
+    Args:
+        input: the right-hand sides, (..., N, K).
+        LU_data: the factors, from torch.linalg.lu_factor().
+        LU_pivots: the exchanges of rows.
+
+    Example:
+        >>> LU, pivots = torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> torch.linalg.lu_solve(LU, pivots, torch.tensor([[5.0], [11.0]]))
+        tensor([[1.],
+                [2.]]))");
+  ops.def("linalg.det", det, "A", kExactOut | kFreeOut, R"(
+    Computes the determinant of square matrices.
+
+    Gradient:
+        dy * det(A) * inv(A)^H, also for singular matrices, where it is computed without the inverse.
+
+    Example:
+        >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        tensor(5.))");
+  ops.def("det", det, "input", kMethod | kNoOut, R"(
+    Computes the determinant of square matrices; see torch.linalg.det().
+
+    Args:
+        input: a square matrix, or a batch of them.
+
+    Example:
+        >>> torch.det(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        tensor(5.))");
+  ops.def("linalg.slogdet", slogdet, "A", kExactOut | kFreeOut, R"(
+    Computes sign and logarithm of |det(A)|, where the determinant itself would overflow.
+
+    Returns:
+        A named tuple: sign, and logabsdet, which is -inf for singular matrices.
+
+    Example:
+        >>> torch.linalg.slogdet(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        torch.return_types.linalg_slogdet(
+        sign=tensor(-1.),
+        logabsdet=tensor(0.6931)))",
+          "sign, logabsdet");
+  ops.def("slogdet", slogdet, "input", kMethod, R"(
+    Computes sign and logarithm of the determinant; see torch.linalg.slogdet().
+
+    Args:
+        input: a square matrix, or a batch of them.
+
+    Returns:
+        A named tuple: sign, and logabsdet, which is -inf for singular matrices.
+
+    Example:
+        >>> torch.slogdet(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        torch.return_types.slogdet(
+        sign=tensor(-1.),
+        logabsdet=tensor(0.6931)))",
           "sign, logabsdet");
 });
 

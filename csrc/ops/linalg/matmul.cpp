@@ -227,13 +227,39 @@ static Tensor matmul_swapped(const Tensor& a, const Tensor& b) { return matmul(b
 static NewObject not_a_matrix(const Tensor&, Object) { return {Py_NewRef(Py_NotImplemented)}; }
 
 static const Register registered([](Ops& ops) {
-  ops.def("matmul", matmul, "input, other", kMethod | kCastLow | kExactOut | kFreeOut,
-          "The product of matrices, vectors or broadcast batches of them.");
+  ops.def("matmul", matmul, "input, other", kMethod | kCastLow | kExactOut | kFreeOut, R"(
+    Multiplies matrices, vectors, or batches of matrices: input @ other.
+
+    Args:
+        input: a vector (M), a matrix (N, M), or batches (..., N, M).
+        other: a vector (M), a matrix (M, P), or batches (..., M, P).
+
+    Shape:
+        (..., N, M) and (..., M, P) give (..., N, P); the dimensions in front broadcast, and that of a
+        vector is gone from the result.
+
+    Example:
+        >>> A = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.matmul(A, torch.tensor([1.0, 10.0]))
+        tensor([21., 43.])
+        >>> (torch.ones(5, 2, 3) @ torch.ones(3, 4)).shape
+        torch.Size([5, 2, 4]))");
   ops.alias("linalg.matmul", "matmul");
   ops.def("__rmatmul__", matmul_swapped, "input, other", kMethod | kNoFunction | kNoOut | kCastLow);
   ops.def("__rmatmul__", not_a_matrix, "input, other", kMethod | kNoFunction | kNoOut);
-  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow,
-          "input @ weight^T + bias.");
+  ops.def("nn.functional.linear", linear_op, "input, weight, bias=None", kExactOut | kCastLow, R"(
+    Applies a linear map to the last dimension: input @ weight^T + bias.
+
+    Args:
+        weight: the matrix (out, in).
+        bias: the vector (out) that is added; None for nothing.
+
+    Shape:
+        (*, in) gives (*, out).
+
+    Example:
+        >>> F.linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 1.0], [0.0, 3.0]]), torch.tensor([10.0, 0.0]))
+        tensor([[13.,  6.]]))");
 });
 
 }  // namespace rl::ops

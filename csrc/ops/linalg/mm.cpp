@@ -189,14 +189,68 @@ Tensor outer(const Tensor& a, const Tensor& b) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("mm", mm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut, "The product of two matrices.");
-  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut | kOverlapOk,
-          "The products of two batches of matrices.");
-  ops.def("mv", mv, "input, vec", kMethod | kExactOut | kFreeOut | kOverlapOk, "The product of a matrix and a vector.");
-  ops.def("dot", dot, "input, tensor", kMethod | kExactOut | kFreeOut,
-          "The sum of the products of two vectors' elements.");
-  ops.def("vdot", vdot, "input, other", kMethod | kExactOut | kFreeOut, "As dot, with the first vector conjugated.");
-  ops.def("outer", outer, "input, vec2", kMethod, "The products of all pairs of two vectors' elements.");
+  ops.def("mm", mm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut, R"(
+    Multiplies two matrices.
+
+    Args:
+        input: a matrix (N, M).
+        mat2: a matrix (M, P).
+
+    Example:
+        >>> torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1, 0], [0, 10]]))
+        tensor([[ 1, 20],
+                [ 3, 40]]))");
+  ops.def("bmm", bmm, "input, mat2", kMethod | kCastLow | kExactOut | kFreeOut | kOverlapOk, R"(
+    Multiplies two batches of matrices, pair by pair, without broadcasting.
+
+    Args:
+        input: matrices (B, N, M).
+        mat2: matrices (B, M, P).
+
+    Example:
+        >>> torch.bmm(torch.ones(10, 2, 3), torch.ones(10, 3, 4)).shape
+        torch.Size([10, 2, 4]))");
+  ops.def("mv", mv, "input, vec", kMethod | kExactOut | kFreeOut | kOverlapOk, R"(
+    Multiplies a matrix with a vector.
+
+    Args:
+        input: a matrix (N, M).
+        vec: a vector (M).
+
+    Example:
+        >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10]))
+        tensor([21, 43]))");
+  ops.def("dot", dot, "input, tensor", kMethod | kExactOut | kFreeOut, R"(
+    Adds up the products of two vectors' elements.
+
+    Args:
+        input: a vector.
+        tensor: a vector of the same length.
+
+    Example:
+        >>> torch.dot(torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6]))
+        tensor(32))");
+  ops.def("vdot", vdot, "input, other", kMethod | kExactOut | kFreeOut, R"(
+    Adds up the products of two vectors' elements, those of the first conjugated.
+
+    Args:
+        input: a vector.
+        other: a vector of the same length.
+
+    Example:
+        >>> torch.vdot(torch.tensor([1j, 2.0]), torch.tensor([1j, 3.0]))
+        tensor(7.+0.j))");
+  ops.def("outer", outer, "input, vec2", kMethod, R"(
+    Multiplies all pairs of two vectors' elements: y[i][j] = input[i] * vec2[j].
+
+    Args:
+        input: a vector (N).
+        vec2: a vector (M).
+
+    Example:
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10, 100]))
+        tensor([[  1,  10, 100],
+                [  2,  20, 200]]))");
   ops.alias("ger", "outer");
 });
 

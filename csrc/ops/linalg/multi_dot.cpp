@@ -69,8 +69,16 @@ static Tensor multi_dot(const Tensors& tensors) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.multi_dot", multi_dot, "tensors", kCastLow | kExactOut | kFreeOut,
-          "The product of several matrices, in the order that takes the fewest operations.");
+  ops.def("linalg.multi_dot", multi_dot, "tensors", kCastLow | kExactOut | kFreeOut, R"(
+    Multiplies several matrices in the order that takes the fewest operations.
+
+    Args:
+        tensors: two matrices or more; the first and the last may be vectors.
+
+    Example:
+        >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4, 2)])
+        tensor([[12., 12.],
+                [12., 12.]]))");
 });
 
 }  // namespace rl::ops

@@ -179,16 +179,97 @@ static Tensor ormqr(const Tensor& a, const Tensor& tau, const Tensor& c, bool le
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", kCastFull | kExactOut | kFreeOut, "Q and R with A = Q R.",
+  ops.def("linalg.qr", linalg_qr, "A, mode='reduced'", kCastFull | kExactOut | kFreeOut, R"(
+    Factors matrices: A = Q R, the columns of Q orthonormal and R upper triangular.
+
+    Args:
+        mode: 'reduced': Q has as many columns as R has rows; 'complete': Q is square; 'r': R alone.
+
+    Returns:
+        A named tuple with the fields Q and R; Q is empty for mode 'r'.
+
+    Gradient:
+        For mode 'reduced', or square matrices, whose first columns are independent.
+
+    Example:
+        >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> Q, R
+        (tensor([[-0.6000, -0.8000],
+                [-0.8000,  0.6000]]), tensor([[-5.0000, -2.2000],
+                [ 0.0000,  0.4000]])))",
           "Q, R");
-  ops.def("qr", qr, "input, some=True", kMethod | kCastFull, "Q and R with A = Q R.", "Q, R");
-  ops.def("geqrf", geqrf, "input", kMethod | kCastFull, "R and the reflections that make up Q, packed.", "a, tau");
-  ops.def("linalg.householder_product", householder_product, "input, tau", kCastFull,
-          "The first columns of a product of reflections.");
-  ops.def("orgqr", householder_product, "input, input2", kMethod | kCastFull,
-          "The first columns of a product of reflections.");
-  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod | kCastFull,
-          "A product of reflections, times a matrix.");
+  ops.def("qr", qr, "input, some=True", kMethod | kCastFull, R"(
+    Factors matrices: A = Q R; the old name of torch.linalg.qr().
+
+    Args:
+        input: a matrix, or a batch of matrices.
+        some: whether Q has as many columns as R has rows, instead of being square.
+
+    Returns:
+        A named tuple with the fields Q and R.
+
+    Example:
+        >>> Q, R = torch.linalg.qr(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> R
+        tensor([[-5.0000, -2.2000],
+                [ 0.0000,  0.4000]]))",
+          "Q, R");
+  ops.def("geqrf", geqrf, "input", kMethod | kCastFull, R"(
+    Factors matrices A = Q R in packed form: R above, the reflections that make up Q below the diagonal.
+
+    Args:
+        input: a matrix, or a batch of matrices.
+
+    Returns:
+        A named tuple: a, the packed matrix, and tau, the factors of the reflections.
+
+    Gradient:
+        Not differentiable; torch.linalg.qr() is.
+
+    Example:
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> torch.linalg.householder_product(a, tau)
+        tensor([[-0.6000, -0.8000],
+                [-0.8000,  0.6000]]))",
+          "a, tau");
+  ops.def("linalg.householder_product", householder_product, "input, tau", kCastFull, R"(
+    Multiplies Householder reflections, and returns the first columns of the product.
+
+    Args:
+        input: the vectors of the reflections below the diagonal, as geqrf() packs them.
+        tau: their factors.
+
+    Example:
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> torch.linalg.householder_product(a, tau)
+        tensor([[-0.6000, -0.8000],
+                [-0.8000,  0.6000]]))");
+  ops.def("orgqr", householder_product, "input, input2", kMethod | kCastFull, R"(
+    Multiplies Householder reflections; see torch.linalg.householder_product().
+
+    Args:
+        input: the vectors of the reflections below the diagonal, as geqrf() packs them.
+        input2: their factors.
+
+    Example:
+        >>> torch.orgqr(*torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]])))
+        tensor([[-0.6000, -0.8000],
+                [-0.8000,  0.6000]]))");
+  ops.def("ormqr", ormqr, "input, tau, other, left=True, transpose=False", kMethod | kCastFull, R"(
+    Multiplies a matrix with the Q of packed reflections, without making Q.
+
+    Args:
+        input: the vectors of the reflections below the diagonal, as geqrf() packs them.
+        tau: their factors.
+        other: the matrix.
+        left: whether Q stands on the left, instead of on the right.
+        transpose: whether Q^H is meant.
+
+    Example:
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> torch.ormqr(a, tau, torch.tensor([[5.0], [0.0]]), transpose=True)
+        tensor([[-3.],
+                [-4.]]))");
 });
 
 }  // namespace rl::ops

@@ -340,24 +340,146 @@ static std::tuple<Tensor, Tensor, Tensor, Tensor> lstsq(const Tensor& a, const T
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("linalg.inv", inv, "A", kCastFull | kExactOut | kFreeOut, "The inverse of each matrix.");
-  ops.def("inverse", inv, "input", kMethod | kCastFull | kExactOut | kFreeOut, "The inverse of each matrix.");
-  ops.def("linalg.inv_ex", inv_ex, "A, *, check_errors=False", kCastFull,
-          "As inv, with LAPACK's codes instead of errors.", "inverse, info");
-  ops.def("linalg.solve", solve_op, "A, B, *, left=True", kCastFull | kExactOut | kFreeOut,
-          "X of A X = B, or of X A = B with left=False.");
-  ops.def("linalg.solve_ex", solve_ex, "A, B, *, left=True, check_errors=False", 0,
-          "As solve, with LAPACK's codes instead of errors.", "result, info");
+  ops.def("linalg.inv", inv, "A", kCastFull | kExactOut | kFreeOut, R"(
+    Computes the inverse of square matrices. To multiply with it, solve() is faster and more precise.
+
+    Raises:
+        LinAlgError: a matrix is singular; inv_ex() tells instead.
+
+    Example:
+        >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]]))");
+  ops.def("inverse", inv, "input", kMethod | kCastFull | kExactOut | kFreeOut, R"(
+    Computes the inverse of square matrices; see torch.linalg.inv().
+
+    Args:
+        input: a square matrix, or a batch of them.
+
+    Example:
+        >>> torch.inverse(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]]))");
+  ops.def("linalg.inv_ex", inv_ex, "A, *, check_errors=False", kCastFull, R"(
+    Computes the inverse as inv(), and tells which matrices are singular instead of raising.
+
+    Returns:
+        A named tuple: inverse, and info: 0, or the index of a zero on the diagonal of U.
+
+    Example:
+        >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32))",
+          "inverse, info");
+  ops.def("linalg.solve", solve_op, "A, B, *, left=True", kCastFull | kExactOut | kFreeOut, R"(
+    Solves A X = B for square matrices, by LU with exchanges of rows.
+
+    Args:
+        A: square matrices (..., N, N).
+        B: right-hand sides (..., N, K), or vectors (..., N).
+
+    Raises:
+        LinAlgError: a matrix is singular.
+
+    Example:
+        >>> A = torch.tensor([[3.0, 1.0], [1.0, 2.0]])
+        >>> torch.linalg.solve(A, torch.tensor([9.0, 8.0]))
+        tensor([2., 3.]))");
+  ops.def("linalg.solve_ex", solve_ex, "A, B, *, left=True, check_errors=False", 0, R"(
+    Solves as solve(), and tells which matrices are singular instead of raising.
+
+    Args:
+        A: square matrices (..., N, N).
+        B: right-hand sides (..., N, K), or vectors (..., N).
+
+    Returns:
+        A named tuple: result, and info: 0, or the index of a zero on the diagonal of U.
+
+    Example:
+        >>> torch.linalg.solve_ex(torch.zeros(2, 2), torch.ones(2)).info
+        tensor(1, dtype=torch.int32))",
+          "result, info");
   ops.def("linalg.solve_triangular", solve_triangular_op, "input, B, *, upper, left=True, unitriangular=False",
-          kExactOut | kFreeOut, "X of A X = B for a triangular A.");
+          kExactOut | kFreeOut, R"(
+    Solves A X = B for a triangular A, of which one triangle is read.
+
+    Args:
+        input: A, (..., N, N).
+        B: the right-hand sides (..., N, K).
+        upper: whether A is upper triangular.
+        unitriangular: whether its diagonal counts as ones, and is not read.
+
+    Example:
+        >>> A = torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+        >>> torch.linalg.solve_triangular(A, torch.tensor([[4.0], [8.0]]), upper=True)
+        tensor([[1.],
+                [2.]]))");
   ops.def("triangular_solve", triangular_solve, "input, A, upper=True, transpose=False, unitriangular=False",
-          kMethod | kCastFull, "X of A X = input for a triangular A, and A.", "solution, cloned_coefficient");
-  ops.def("linalg.pinv", pinv_tolerances, "input, *, atol=None, rtol=None, hermitian=False", kFreeOut,
-          "The pseudo-inverse of each matrix.");
+          kMethod | kCastFull, R"(
+    Solves A X = input for a triangular A; the old name of torch.linalg.solve_triangular().
+
+    Args:
+        input: the right-hand sides (..., N, K).
+        A: triangular matrices (..., N, N).
+        upper: whether A is upper triangular.
+        transpose: whether to solve with A^T.
+        unitriangular: whether its diagonal counts as ones, and is not read.
+
+    Returns:
+        A named tuple: solution, and cloned_coefficient, a copy of A.
+
+    Example:
+        >>> A = torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+        >>> torch.linalg.solve_triangular(A, torch.tensor([[4.0], [8.0]]), upper=True)
+        tensor([[1.],
+                [2.]]))",
+          "solution, cloned_coefficient");
+  ops.def("linalg.pinv", pinv_tolerances, "input, *, atol=None, rtol=None, hermitian=False", kFreeOut, R"(
+    Computes the pseudo-inverse by singular values.
+
+    Args:
+        input: a matrix, or a batch of matrices (..., M, N).
+        atol: singular values up to this count as 0; None is 0.
+        rtol: those up to rtol times the largest do; None takes max(M, N) times the type's precision.
+        rcond: the old name of rtol.
+        hermitian: whether the matrices are symmetric (Hermitian), which is faster.
+
+    Example:
+        >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000, 0.0000],
+                [0.0000, 0.0000, 0.0000]]))");
   ops.def("linalg.pinv", pinv_rcond, "input, rcond, hermitian=False", kFreeOut);
-  ops.def("pinverse", pinverse, "input, rcond=1e-15", kMethod | kNoOut, "The pseudo-inverse of each matrix.");
-  ops.def("linalg.lstsq", lstsq, "input, B, rcond=None, *, driver=None", kCastFull | kFreeOut,
-          "The X that minimises |A X - B|.", "solution, residuals, rank, singular_values");
+  ops.def("pinverse", pinverse, "input, rcond=1e-15", kMethod | kNoOut, R"(
+    Computes the pseudo-inverse; see torch.linalg.pinv().
+
+    Args:
+        input: a matrix, or a batch of matrices.
+        rcond: singular values up to rcond times the largest count as 0.
+
+    Example:
+        >>> torch.pinverse(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]]))");
+  ops.def("linalg.lstsq", lstsq, "input, B, rcond=None, *, driver=None", kCastFull | kFreeOut, R"(
+    Finds the X that minimises the norm of A X - B.
+
+    Args:
+        input: A, (..., M, N).
+        rcond: singular values below rcond times the largest count as 0; None takes the type's precision.
+        driver: the method of LAPACK: 'gelsy' (the default), 'gelsd', 'gelss', or 'gels' for full rank.
+
+    Returns:
+        A named tuple: solution; residuals, the squared norms, where M > N and the rank is full; rank;
+        and singular_values, of the methods that compute them.
+
+    Gradient:
+        Of the solution, for full rank.
+
+    Example:
+        >>> A = torch.tensor([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
+        >>> torch.linalg.lstsq(A, torch.tensor([[1.0], [2.0], [3.0]])).solution.abs().round(decimals=3)
+        tensor([[0.],
+                [1.]]))",
+          "solution, residuals, rank, singular_values");
 });
 
 }  // namespace rl::ops

@@ -498,29 +498,167 @@ static void force_conv(const std::string& name) {
 
 template <int N> static void define(Ops& ops) {
   const char* args = "input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1";
-  ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow,
-          "A convolution of (N, C, ...) by filters (O, C / groups, ...). padding may be 'valid' or 'same'.");
+  ops.def(kConvName<N>, conv<N>, args, kNoOut | kCastLow);
   ops.def(kConvName<N>, conv_padded<N>, "input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1",
           kNoOut | kCastLow);
   ops.def(kTransposedName<N>, conv_transpose<N>,
-          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut | kCastLow,
-          "A transposed convolution of (N, C, ...) by filters (C, O / groups, ...).");
+          "input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1", kNoOut | kCastLow);
 }
 
 static const Register registered([](Ops& ops) {
   define<1>(ops);
   define<2>(ops);
   define<3>(ops);
+  ops.document("conv1d", R"(
+    Convolves signals with filters: sums of products of the filters with every window.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        weight: the filters (O, C / groups, K).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step of the filters.
+        padding: zeros before and after; 'valid' is none, 'same' as many as keep the length.
+        dilation: the distance of the filters' elements.
+        groups: into how many groups the channels fall.
+
+    Shape:
+        (N, C, L) gives (N, O, (L + 2 padding - dilation (K - 1) - 1) // stride + 1).
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 2.0, 3.0, 4.0]]])
+        >>> F.conv1d(x, torch.tensor([[[1.0, -1.0]]]))
+        tensor([[[-1., -1., -1.]]]))");
+  ops.document("conv2d", R"(
+    Convolves images with filters: sums of products of the filters with every window.
+
+    Args:
+        input: images (N, C, H, W) or (C, H, W).
+        weight: the filters (O, C / groups, KH, KW).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step of the filters, one number or (rows, columns).
+        padding: zeros on each side; 'valid' is none, 'same' as many as keep the sizes.
+        dilation: the distance of the filters' elements.
+        groups: into how many groups the channels fall.
+
+    Shape:
+        H gives (H + 2 padding - dilation (KH - 1) - 1) // stride + 1, and W likewise.
+
+    Example:
+        >>> images, filters = torch.randn(8, 3, 32, 32), torch.randn(16, 3, 5, 5)
+        >>> F.conv2d(images, filters).shape
+        torch.Size([8, 16, 28, 28])
+        >>> F.conv2d(images, filters, stride=2, padding=2).shape
+        torch.Size([8, 16, 16, 16])
+        >>> F.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+        tensor([[[[4., 4.],
+                  [4., 4.]]]]))");
+  ops.document("conv3d", R"(
+    Convolves volumes with filters: sums of products of the filters with every window.
+
+    Args:
+        input: volumes (N, C, D, H, W) or (C, D, H, W).
+        weight: the filters (O, C / groups, KD, KH, KW).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step of the filters, one number or three.
+        padding: zeros on each side; 'valid' is none, 'same' as many as keep the sizes.
+        dilation: the distance of the filters' elements.
+        groups: into how many groups the channels fall.
+
+    Shape:
+        D gives (D + 2 padding - dilation (KD - 1) - 1) // stride + 1, and H and W likewise.
+
+    Example:
+        >>> F.conv3d(torch.randn(2, 3, 8, 8, 8), torch.randn(4, 3, 3, 3, 3)).shape
+        torch.Size([2, 4, 6, 6, 6]))");
+  ops.document("conv_transpose1d", R"(
+    Applies the transpose of conv1d(): each element of the input adds a multiple of the filter to the result.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        weight: the filters (C, O / groups, K).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step from one element's filter to the next one's.
+        padding: how much is cut off before and after.
+        output_padding: how much is added at the end, which several lengths of conv1d's input make possible.
+        groups: into how many groups the channels fall.
+        dilation: the distance of the filters' elements.
+
+    Shape:
+        L gives (L - 1) stride - 2 padding + dilation (K - 1) + output_padding + 1.
+
+    Example:
+        >>> F.conv_transpose1d(torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[1.0, 10.0]]]), stride=2)
+        tensor([[[ 1., 10.,  2., 20.]]]))");
+  ops.document("conv_transpose2d", R"(
+    Applies the transpose of conv2d(): each pixel of the input adds a multiple of the filter to the result.
+
+    Args:
+        input: images (N, C, H, W) or (C, H, W).
+        weight: the filters (C, O / groups, KH, KW).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step from one pixel's filter to the next one's.
+        padding: how much is cut off on each side.
+        output_padding: how much is added at the end of each dimension.
+        groups: into how many groups the channels fall.
+        dilation: the distance of the filters' elements.
+
+    Shape:
+        H gives (H - 1) stride - 2 padding + dilation (KH - 1) + output_padding + 1, and W likewise.
+
+    Example:
+        >>> F.conv_transpose2d(torch.randn(1, 4, 8, 8), torch.randn(4, 3, 2, 2), stride=2).shape
+        torch.Size([1, 3, 16, 16]))");
+  ops.document("conv_transpose3d", R"(
+    Applies the transpose of conv3d(): each element of the input adds a multiple of the filter to the result.
+
+    Args:
+        input: volumes (N, C, D, H, W) or (C, D, H, W).
+        weight: the filters (C, O / groups, KD, KH, KW).
+        bias: what is added to each output channel, (O); None for nothing.
+        stride: the step from one element's filter to the next one's.
+        padding: how much is cut off on each side.
+        output_padding: how much is added at the end of each dimension.
+        groups: into how many groups the channels fall.
+        dilation: the distance of the filters' elements.
+
+    Example:
+        >>> F.conv_transpose3d(torch.randn(1, 2, 4, 4, 4), torch.randn(2, 3, 2, 2, 2), stride=2).shape
+        torch.Size([1, 3, 8, 8, 8]))");
   ops.def("convolution", convolution_op,
-          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow,
-          "A convolution, plain or transposed, over one to three dimensions.");
+          "input, weight, bias, stride, padding, dilation, transposed, output_padding, groups", kNoOut | kCastLow, R"(
+    Convolves over one to three dimensions, plain or transposed; conv2d() and its kin call it.
+
+    Args:
+        weight: the filters: (O, C / groups, ...), transposed (C, O / groups, ...).
+        bias: what is added to each output channel, or None.
+        stride: the step of the filters in each dimension.
+        padding: zeros before and after in each dimension.
+        dilation: the distance of the filters' elements in each dimension.
+        transposed: whether to transpose the map.
+        output_padding: how much larger the result is, if transposed.
+        groups: into how many groups the channels fall.
+
+    Example:
+        >>> x, w = torch.ones(1, 1, 3), torch.ones(1, 1, 2)
+        >>> torch.convolution(x, w, None, (1,), (0,), (1,), False, (0,), 1)
+        tensor([[[2., 2.]]]))");
   ops.def("_conv_table", conv_table, "", kNoOut);
   ops.def("_conv_choices", conv_choices, "input, weight, stride, padding, dilation, groups, pass_name, nhwc, has_bias",
           kNoOut);
   ops.def("_conv_forced", conv_forced, "", kNoOut);
   ops.def("_force_conv", force_conv, "name", kNoOut);
-  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow,
-          "A conv1d of (time, batch, channels) by filters (width, channels, out).");
+  ops.def("conv_tbc", conv_tbc, "input, weight, bias, pad=0", kNoOut | kCastLow, R"(
+    Convolves signals whose first dimension is time: (time, batch, channels).
+
+    Args:
+        weight: the filters (width, channels, out).
+        bias: what is added to each output channel, (out).
+        pad: zeros before and after each signal.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
+        >>> torch.conv_tbc(x, torch.ones(2, 1, 1), torch.zeros(1)).flatten()
+        tensor([3., 5.]))");
 });
 
 }  // namespace rl::ops

@@ -167,8 +167,24 @@ static Tensor ctc_tensors(const Tensor& log_probs, const Tensor& targets, const 
 
 static const Register registered([](Ops& ops) {
   const char* args = "log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False";
-  ops.def("ctc_loss", ctc_tensors, args, kNoOut | kCastFull,
-          "Connectionist temporal classification of log probabilities (steps, batch, classes).");
+  ops.def("ctc_loss", ctc_tensors, args, kNoOut | kCastFull, R"(
+    Computes the connectionist temporal classification loss: -log of the probability of each target.
+
+    The probability is summed over all alignments of the target with the steps of the input.
+
+    Args:
+        log_probs: log probabilities (steps, batch, classes), or (steps, classes).
+        targets: classes (batch, longest), padded, or all of them in one row.
+        input_lengths: how many steps of each sample count.
+        target_lengths: how long each target is.
+        blank: the class that stands for no output.
+        reduction: 0 none, 1 mean of the losses divided by the targets' lengths, 2 sum.
+        zero_infinity: whether infinite losses, of targets that do not fit, count as 0.
+
+    Example:
+        >>> log_probs = torch.zeros(4, 1, 3).log_softmax(2)
+        >>> torch.ctc_loss(log_probs, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2]), reduction=2)
+        tensor(1.6864))");
   ops.def("ctc_loss", ctc_lists, args, kNoOut | kCastFull);
 });
 

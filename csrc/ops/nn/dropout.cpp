@@ -162,23 +162,121 @@ template <Dropout f> static Tensor in_place(const Tensor& input, double p, bool 
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kNoOut | kRandom;
-  ops.def("dropout", dropout, "input, p, train", flags | kElementwise,
-          "While training, zeroes elements with probability p and divides the others by 1 - p.");
-  ops.def("dropout_", in_place<dropout>, "input, p, train", flags | kElementwise, "dropout in place.");
-  ops.def("feature_dropout", feature_dropout, "input, p, train", flags,
-          "Dropout of whole channels, the second dimension.");
-  ops.def("feature_dropout_", in_place<feature_dropout>, "input, p, train", flags, "feature_dropout in place.");
-  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags | kElementwise,
-          "Dropout that keeps the mean and variance of SELU's output.");
-  ops.def("alpha_dropout_", in_place<alpha_dropout>, "input, p, train", flags | kElementwise,
-          "alpha_dropout in place.");
-  ops.def("feature_alpha_dropout", feature_alpha_dropout, "input, p, train", flags, "Alpha dropout of whole channels.");
-  ops.def("feature_alpha_dropout_", in_place<feature_alpha_dropout>, "input, p, train", flags,
-          "feature_alpha_dropout in place.");
-  ops.def("native_dropout", native_dropout, "input, p, train", flags | kElementwise,
-          "Dropout, and the mask that was drawn.");
-  ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut,
-          "grad_output * mask * scale.");
+  ops.def("dropout", dropout, "input, p, train", flags | kElementwise, R"(
+    Sets elements to 0 at random while training, and divides the others by 1 - p.
+
+    Args:
+        p: the probability that an element is dropped.
+        train: whether to do it at all.
+
+    Gradient:
+        dy / (1 - p) for what was kept, 0 for the others.
+
+    Example:
+        >>> torch.dropout(torch.ones(6), 0.5, train=True)
+        tensor([0., 0., 2., 0., 0., 0.]))");
+  ops.def("dropout_", in_place<dropout>, "input, p, train", flags | kElementwise, R"(
+    Writes dropout() into the tensor itself.
+
+    Args:
+        p: the probability that an element is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.dropout_(torch.ones(4), 0.5, train=True)
+        tensor([0., 0., 2., 0.]))");
+  ops.def("feature_dropout", feature_dropout, "input, p, train", flags, R"(
+    Sets whole channels to 0 at random while training, and divides the others by 1 - p.
+
+    Args:
+        p: the probability that a channel, (N, C) of (N, C, ...), is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.feature_dropout(torch.ones(1, 4, 2), 0.5, train=True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.],
+                 [0., 0.]]]))");
+  ops.def("feature_dropout_", in_place<feature_dropout>, "input, p, train", flags, R"(
+    Writes feature_dropout() into the tensor itself.
+
+    Args:
+        p: the probability that a channel is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.feature_dropout_(torch.ones(1, 4, 2), 0.5, train=True)
+        tensor([[[0., 0.],
+                 [0., 0.],
+                 [2., 2.],
+                 [0., 0.]]]))");
+  ops.def("alpha_dropout", alpha_dropout, "input, p, train", flags | kElementwise, R"(
+    Drops elements at random so that mean and variance stay: for networks with selu().
+
+    Args:
+        p: the probability that an element is dropped: it becomes SELU's lower limit.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.alpha_dropout(torch.zeros(3), 0.5, train=False)
+        tensor([0., 0., 0.]))");
+  ops.def("alpha_dropout_", in_place<alpha_dropout>, "input, p, train", flags | kElementwise, R"(
+    Writes alpha_dropout() into the tensor itself.
+
+    Args:
+        p: the probability that an element is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.alpha_dropout_(torch.zeros(3), 0.5, train=False)
+        tensor([0., 0., 0.]))");
+  ops.def("feature_alpha_dropout", feature_alpha_dropout, "input, p, train", flags, R"(
+    Drops whole channels as alpha_dropout() drops elements.
+
+    Args:
+        p: the probability that a channel, (N, C) of (N, C, ...), is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.feature_alpha_dropout(torch.zeros(1, 2, 2), 0.5, train=False)
+        tensor([[[0., 0.],
+                 [0., 0.]]]))");
+  ops.def("feature_alpha_dropout_", in_place<feature_alpha_dropout>, "input, p, train", flags, R"(
+    Writes feature_alpha_dropout() into the tensor itself.
+
+    Args:
+        p: the probability that a channel is dropped.
+        train: whether to do it at all.
+
+    Example:
+        >>> torch.feature_alpha_dropout_(torch.zeros(1, 2, 2), 0.5, train=False)
+        tensor([[[0., 0.],
+                 [0., 0.]]]))");
+  ops.def("native_dropout", native_dropout, "input, p, train", flags | kElementwise, R"(
+    Drops elements as dropout(), and returns the mask too.
+
+    Args:
+        p: the probability that an element is dropped.
+        train: whether to do it at all; None means yes.
+
+    Returns:
+        A tuple (result, mask): the mask is True where the element was kept.
+
+    Example:
+        >>> torch.native_dropout(torch.ones(4), 0.5, True)
+        (tensor([0., 0., 2., 0.]), tensor([False, False,  True, False])))");
+  ops.def("native_dropout_backward", native_dropout_backward, "grad_output, mask, scale", kNoOut, R"(
+    Computes the gradient of native_dropout(): grad_output * mask * scale.
+
+    Args:
+        grad_output: the gradient of the result.
+        mask: True where the element was kept.
+        scale: 1 / (1 - p).
+
+    Example:
+        >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
+        tensor([2., 0.]))");
 });
 
 }  // namespace rl::ops

@@ -439,22 +439,120 @@ static Tensor instance_norm(const Tensor& input, const OptTensor& weight, const 
 
 static const Register registered([](Ops& ops) {
   ops.def("layer_norm", layer_norm, "input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True",
-          kNoOut, "Normalises over the last dimensions, then scales and shifts.");
-  ops.def("native_layer_norm", native_layer_norm, "input, normalized_shape, weight, bias, eps", kNoOut,
-          "layer_norm with its means and inverse deviations.");
-  ops.def("rms_norm", rms_norm, "input, normalized_shape, weight=None, eps=None", kNoOut,
-          "Divides by the root of the mean square over the last dimensions.");
+          kNoOut, R"(
+    Normalises over the last dimensions, then scales and shifts: (x - mean) / sqrt(var + eps) * weight + bias.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, as a sequence.
+        weight: the scale, of these sizes, or None for 1.
+        bias: the shift, of these sizes, or None for 0.
+        eps: what is added to the variance.
+        cudnn_enable: taken for compatibility, without effect.
+
+    Example:
+        >>> torch.layer_norm(torch.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
+        tensor([[-1.0000,  1.0000],
+                [-1.0000,  1.0000]]))");
+  ops.def("native_layer_norm", native_layer_norm, "input, normalized_shape, weight, bias, eps", kNoOut, R"(
+    Normalises as layer_norm(), and returns the statistics too.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, as a sequence.
+        weight: the scale, of these sizes, or None for 1.
+        bias: the shift, of these sizes, or None for 0.
+        eps: what is added to the variance.
+
+    Returns:
+        A tuple (result, means, 1 / sqrt(var + eps)).
+
+    Example:
+        >>> torch.native_layer_norm(torch.tensor([[1.0, 3.0]]), (2,), None, None, 1e-5)
+        (tensor([[-1.0000,  1.0000]]), tensor([[2.]]), tensor([[1.0000]])))");
+  ops.def("rms_norm", rms_norm, "input, normalized_shape, weight=None, eps=None", kNoOut, R"(
+    Divides by the root of the mean square over the last dimensions, then scales.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, as a sequence.
+        weight: the scale, of these sizes, or None for 1.
+        eps: what is added to the mean square; None takes the type's precision.
+
+    Example:
+        >>> torch.rms_norm(torch.tensor([[1.0, 7.0]]), (2,))
+        tensor([[0.2000, 1.4000]]))");
   ops.def("group_norm", group_norm, "input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True", kNoOut,
-          "Normalises groups of channels of each sample, then scales and shifts.");
+          R"(
+    Normalises groups of channels of each sample, then scales and shifts.
+
+    Args:
+        num_groups: into how many groups the channels (dimension 1) fall.
+        weight: the scale of each channel (C), or None for 1.
+        bias: the shift of each channel (C), or None for 0.
+        eps: what is added to the variance.
+        cudnn_enabled: taken for compatibility, without effect.
+
+    Example:
+        >>> torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]]))");
   ops.def("batch_norm", batch_norm,
-          "input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled", kNoOut,
-          "Normalises each channel over the batch, or by running statistics.");
+          "input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled", kNoOut, R"(
+    Normalises each channel over the batch, or by running statistics, then scales and shifts.
+
+    y = (x - mean) / sqrt(var + eps) * weight + bias. F.batch_norm() is the usual way to call it.
+
+    Args:
+        weight: the scale of each channel (C), or None for 1.
+        bias: the shift of each channel (C), or None for 0.
+        running_mean: the running means (C), which training updates, or None.
+        running_var: the running variances (C), which training updates, or None.
+        training: whether the statistics are those of the batch.
+        momentum: the share of the batch in the running statistics.
+        eps: what is added to the variance.
+        cudnn_enabled: taken for compatibility, without effect.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
+        >>> torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]]))");
   ops.def("native_batch_norm", native_batch_norm,
-          "input, weight, bias, running_mean, running_var, training, momentum, eps", kNoOut,
-          "batch_norm with the means and inverse deviations it used.");
+          "input, weight, bias, running_mean, running_var, training, momentum, eps", kNoOut, R"(
+    Normalises as batch_norm(), and returns the statistics too.
+
+    Args:
+        weight: the scale of each channel (C), or None for 1.
+        bias: the shift of each channel (C), or None for 0.
+        running_mean: the running means (C), which training updates, or None.
+        running_var: the running variances (C), which training updates, or None.
+        training: whether the statistics are those of the batch.
+        momentum: the share of the batch in the running statistics.
+        eps: what is added to the variance.
+
+    Returns:
+        A tuple (result, means, 1 / sqrt(var + eps)).
+
+    Example:
+        >>> x = torch.tensor([[1.0, 10.0], [3.0, 30.0]])
+        >>> torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[1]
+        tensor([ 2., 20.]))");
   ops.def("instance_norm", instance_norm,
-          "input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled", kNoOut,
-          "Normalises each channel of each sample, then scales and shifts.");
+          "input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled", kNoOut, R"(
+    Normalises each channel of each sample, then scales and shifts.
+
+    Args:
+        weight: the scale of each channel (C), or None for 1.
+        bias: the shift of each channel (C), or None for 0.
+        running_mean: the running means (C), or None.
+        running_var: the running variances (C), or None.
+        use_input_stats: whether the statistics are those of the sample, instead of the running ones.
+        momentum: the share of the batch in the running statistics.
+        eps: what is added to the variance.
+        cudnn_enabled: taken for compatibility, without effect.
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 3.0], [10.0, 30.0]]])
+        >>> torch.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]]))");
 });
 
 }  // namespace rl::ops

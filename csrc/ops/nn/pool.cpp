@@ -553,17 +553,147 @@ static const Register registered([](Ops& ops) {
   define<1>(ops, "max_pool1d", "max_pool1d_with_indices", "adaptive_max_pool1d");
   define<2>(ops, "max_pool2d", "_nn.max_pool2d_with_indices", "_nn.adaptive_max_pool2d");
   define<3>(ops, "max_pool3d", "_nn.max_pool3d_with_indices", "_nn.adaptive_max_pool3d");
+  ops.document("max_pool1d", R"(
+    Takes the maximum of each window of the last dimension.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        kernel_size: the length of a window.
+        stride: the step from window to window; None takes kernel_size.
+        padding: -inf before and after, at most half of kernel_size.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether a last window that is not full counts too.
+
+    Gradient:
+        To the first of equal maxima of a window.
+
+    Example:
+        >>> torch.max_pool1d(torch.tensor([[[1.0, 3.0, 5.0, 2.0]]]), 2)
+        tensor([[[3., 5.]]]))");
+  ops.document("max_pool2d", R"(
+    Takes the maximum of each window of the last two dimensions.
+
+    Args:
+        input: images (N, C, H, W) or (C, H, W).
+        kernel_size: the sizes of a window, or one for both.
+        stride: the step from window to window; None takes kernel_size.
+        padding: -inf on each side, at most half of kernel_size.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether last windows that are not full count too.
+
+    Gradient:
+        To the first of equal maxima of a window.
+
+    Example:
+        >>> torch.max_pool2d(torch.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]]))");
+  ops.document("max_pool3d", R"(
+    Takes the maximum of each window of the last three dimensions.
+
+    Args:
+        input: volumes (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: the sizes of a window, or one for all.
+        stride: the step from window to window; None takes kernel_size.
+        padding: -inf on each side, at most half of kernel_size.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether last windows that are not full count too.
+
+    Gradient:
+        To the first of equal maxima of a window.
+
+    Example:
+        >>> torch.max_pool3d(torch.arange(8.0).reshape(1, 1, 2, 2, 2), 2)
+        tensor([[[[[7.]]]]]))");
+  ops.document("max_pool1d_with_indices", R"(
+    Takes the maximum of each window of the last dimension, and its index there.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        kernel_size: the length of a window.
+        stride: the step from window to window; None takes kernel_size.
+        padding: -inf before and after, at most half of kernel_size.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether a last window that is not full counts too.
+        return_indices: taken for compatibility: the indices are always returned.
+
+    Returns:
+        A tuple (maxima, indices).
+
+    Example:
+        >>> torch.max_pool1d_with_indices(torch.tensor([[[1.0, 3.0, 5.0, 2.0]]]), 2)
+        (tensor([[[3., 5.]]]), tensor([[[1, 2]]])))");
+  ops.document("adaptive_max_pool1d", R"(
+    Takes the maxima of windows that are chosen so that the last dimension gets a given size, and their indices.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        output_size: the size.
+
+    Returns:
+        A tuple (maxima, their indices in the last dimension).
+
+    Example:
+        >>> torch.adaptive_max_pool1d(torch.tensor([[[1.0, 3.0, 7.0, 5.0]]]), 2)
+        (tensor([[[3., 7.]]]), tensor([[[1, 2]]])))");
   ops.def("avg_pool1d", avg_pool1d,
-          "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True", kNoOut,
-          "The mean of each window of the last dimension.");
+          "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True", kNoOut, R"(
+    Averages windows of the last dimension.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        kernel_size: the length of a window.
+        stride: the step from window to window; None takes kernel_size.
+        padding: zeros before and after, at most half of kernel_size.
+        ceil_mode: whether a last window that is not full counts too.
+        count_include_pad: whether the zeros of padding count in the mean.
+
+    Example:
+        >>> torch.avg_pool1d(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2)
+        tensor([[[2., 6.]]]))");
   const char* args =
       "input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None";
-  ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kExactOut,
-          "The mean of each window of the last two dimensions.");
-  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kExactOut | kCastFull,
-          "The mean of each window of the last three dimensions.");
-  ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut,
-          "Means over windows that give output_size.");
+  ops.def("nn.functional.avg_pool2d", avg_pool<2>, args, kExactOut, R"(
+    Averages windows of the last two dimensions.
+
+    Args:
+        input: images (N, C, H, W) or (C, H, W).
+        kernel_size: the sizes of a window, or one for both.
+        stride: the step from window to window; None takes kernel_size.
+        padding: zeros on each side, at most half of kernel_size.
+        ceil_mode: whether last windows that are not full count too.
+        count_include_pad: whether the zeros of padding count in the mean.
+        divisor_override: what to divide by; None takes the size of the window.
+
+    Example:
+        >>> F.avg_pool2d(torch.arange(16.0).reshape(1, 1, 4, 4), 2)
+        tensor([[[[ 2.5000,  4.5000],
+                  [10.5000, 12.5000]]]]))");
+  ops.def("nn.functional.avg_pool3d", avg_pool<3>, args, kExactOut | kCastFull, R"(
+    Averages windows of the last three dimensions.
+
+    Args:
+        input: volumes (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: the sizes of a window, or one for all.
+        stride: the step from window to window; None takes kernel_size.
+        padding: zeros on each side, at most half of kernel_size.
+        ceil_mode: whether last windows that are not full count too.
+        count_include_pad: whether the zeros of padding count in the mean.
+        divisor_override: what to divide by; None takes the size of the window.
+
+    Example:
+        >>> F.avg_pool3d(torch.arange(8.0).reshape(1, 2, 2, 2), 2)
+        tensor([[[[3.5000]]]]))");
+  ops.def("adaptive_avg_pool1d", adaptive_avg<1>, "input, output_size", kNoOut, R"(
+    Averages windows that are chosen so that the last dimension gets a given size.
+
+    Args:
+        input: signals (N, C, L) or (C, L).
+        output_size: the size.
+
+    Example:
+        >>> torch.adaptive_avg_pool1d(torch.tensor([[[1.0, 3.0, 5.0, 7.0]]]), 2)
+        tensor([[[2., 6.]]]))");
   ops.def("_nn.adaptive_avg_pool2d", adaptive_avg<2>, "input, output_size", kNoOut,
           "Means over windows that give output_size.");
   ops.def("_nn.adaptive_avg_pool3d", adaptive_avg<3>, "input, output_size", kNoOut | kCastFull,

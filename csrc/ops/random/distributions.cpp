@@ -258,15 +258,54 @@ static Tensor multinomial(const Tensor& input, int64_t num_samples, bool replace
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType | kElementwise,
-          "Ones and zeros: one with the probability at the same index of input (or p for all).");
+  ops.def("bernoulli", bernoulli, "input, *, generator=None", kMethod | kRandom | kOutType | kElementwise, R"(
+    Draws 0 or 1, with probabilities given for 1.
+
+    Args:
+        input: the probabilities of 1, in [0, 1]; with p, only the shape and type count.
+        p: one probability for all.
+
+    Gradient:
+        Zero: the draw does not pass it on.
+
+    Example:
+        >>> torch.bernoulli(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0., 0., 1.]))");
   ops.def("bernoulli", bernoulli_scalar, "input, p, *, generator=None", kMethod | kRandom | kNoOut);
-  ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut,
-          "Samples of the Poisson distribution with the rates in input.");
-  ops.def("binomial", binomial, "count, prob, generator=None", kRandom | kNoOut,
-          "How many of `count` trials succeed, each with probability `prob`.");
+  ops.def("poisson", poisson, "input, generator=None", kRandom | kNoOut, R"(
+    Draws from the Poisson distribution with the given rates.
+
+    Args:
+        input: the rates, not negative.
+
+    Gradient:
+        Zero: the draw does not pass it on.
+
+    Example:
+        >>> torch.poisson(torch.tensor([0.0, 4.0, 100.0]))
+        tensor([  0.,   7., 102.]))");
+  ops.def("binomial", binomial, "count, prob, generator=None", kRandom | kNoOut, R"(
+    Draws how many of count trials succeed, each with probability prob.
+
+    Args:
+        count: the numbers of trials, as floats.
+        prob: the probabilities; of the same shape, or one that broadcasts.
+
+    Example:
+        >>> torch.binomial(torch.tensor([10.0, 10.0]), torch.tensor([0.0, 1.0]))
+        tensor([ 0., 10.]))");
   ops.def("multinomial", multinomial, "input, num_samples, replacement=False, *, generator=None",
-          kMethod | kRandom | kNotDifferentiable | kExactOut, "Indices drawn with the weights in each row of input.");
+          kMethod | kRandom | kNotDifferentiable | kExactOut, R"(
+    Draws indices with the weights in each row of input.
+
+    Args:
+        input: a vector, or rows, of weights: not negative, not all 0; they need not sum to 1.
+        num_samples: how many indices for each row.
+        replacement: whether an index may be drawn again.
+
+    Example:
+        >>> torch.multinomial(torch.tensor([0.0, 1.0, 3.0]), num_samples=2)
+        tensor([2, 1]))");
   ops.def("_standard_gamma", standard_gamma, "input, generator=None", kRandom | kNoOut,
           "Samples of the gamma distribution with shape `input` and rate 1.");
   ops.def("_standard_gamma_grad", standard_gamma_grad, "input, output", kNoOut,

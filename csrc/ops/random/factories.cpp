@@ -189,24 +189,84 @@ static Tensor normal_of_size(double mean, double std, const Ints& size, Generato
   "generator=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None"
 static const Register registered([](Ops& ops) {
   const uint32_t factory = kNoOut | kRandom | kFactory;
-  ops.def("rand", rand, "size..., *, generator=None, " MAKE, factory, "Numbers drawn uniformly from [0, 1).");
-  ops.def("randn", randn, "size..., *, generator=None, " MAKE, factory,
-          "Numbers drawn from the standard normal distribution.");
-  ops.def("randint", randint_below, "high, size, *, generator=None, " MAKE, factory,
-          "Integers drawn uniformly from [low, high); low is 0 when only one bound is given.");
+  ops.def("rand", rand, "size..., *, generator=None, " MAKE, factory, R"(
+    Draws uniformly from [0, 1).
+
+    Example:
+        >>> torch.rand(2, 3)
+        tensor([[0.4963, 0.7682, 0.0885],
+                [0.1320, 0.3074, 0.6341]]))");
+  ops.def("randn", randn, "size..., *, generator=None, " MAKE, factory, R"(
+    Draws from the standard normal distribution: mean 0, variance 1.
+
+    Example:
+        >>> torch.randn(2, 3)
+        tensor([[ 1.5410, -0.2934, -2.1788],
+                [ 0.5684, -1.0845, -1.3986]]))");
+  ops.def("randint", randint_below, "high, size, *, generator=None, " MAKE, factory, R"(
+    Draws integers uniformly from low to high - 1.
+
+    Args:
+        low: the least integer; 0 if only high is given.
+        high: the bound, which is not drawn.
+        size: the sizes, as a sequence.
+        dtype: the element type; None takes int64.
+
+    Example:
+        >>> torch.randint(10, (4,))
+        tensor([4, 9, 3, 0])
+        >>> torch.randint(5, 8, (2, 2))
+        tensor([[6, 5],
+                [6, 6]]))");
   ops.def("randint", randint, "low, high, size, *, generator=None, " MAKE, factory);
-  ops.def("randperm", randperm, "n, *, generator=None, " MAKE, factory,
-          "The integers from 0 to n - 1 in random order.");
-  ops.def("rand_like", rand_like, "input, *, " MAKE_LIKE, factory | kElementwise,
-          "Like rand, with the shape and type of input.");
-  ops.def("randn_like", randn_like, "input, *, " MAKE_LIKE, factory | kElementwise,
-          "Like randn, with the shape and type of input.");
-  ops.def("randint_like", randint_like_below, "input, high, *, " MAKE_LIKE, factory | kElementwise,
-          "Like randint, with the shape and type of input.");
+  ops.def("randperm", randperm, "n, *, generator=None, " MAKE, factory, R"(
+    Puts the integers from 0 to n - 1 in random order.
+
+    Args:
+        n: how many.
+        dtype: the element type; None takes int64.
+
+    Example:
+        >>> torch.randperm(5)
+        tensor([4, 0, 1, 3, 2]))");
+  ops.def("rand_like", rand_like, "input, *, " MAKE_LIKE, factory | kElementwise, R"(
+    Draws uniformly from [0, 1), with the shape and type of input.
+
+    Example:
+        >>> torch.rand_like(torch.zeros(3))
+        tensor([0.4963, 0.7682, 0.0885]))");
+  ops.def("randn_like", randn_like, "input, *, " MAKE_LIKE, factory | kElementwise, R"(
+    Draws from the standard normal distribution, with the shape and type of input.
+
+    Example:
+        >>> torch.randn_like(torch.zeros(3))
+        tensor([ 1.5410, -0.2934, -2.1788]))");
+  ops.def("randint_like", randint_like_below, "input, high, *, " MAKE_LIKE, factory | kElementwise, R"(
+    Draws integers uniformly from low to high - 1, with the shape and type of input.
+
+    Args:
+        low: the least integer; 0 if only high is given.
+        high: the bound, which is not drawn.
+
+    Example:
+        >>> torch.randint_like(torch.zeros(4), 10)
+        tensor([4., 9., 3., 0.]))");
   ops.def("randint_like", randint_like, "input, low, high, *, " MAKE_LIKE, factory);
-  ops.def(
-      "normal", normal_of_tensors, "mean, std=1.0, *, generator=None", kRandom,
-      "Normal samples, each with the mean and the standard deviation given for it; or `size` of them for two numbers.");
+  ops.def("normal", normal_of_tensors, "mean, std=1.0, *, generator=None", kRandom, R"(
+    Draws from normal distributions: one for each mean and deviation, or `size` of one.
+
+    Args:
+        mean: the mean, or means.
+        std: the standard deviation, or deviations, not negative.
+
+    Gradient:
+        Zero: for a gradient by mean and std write mean + std * torch.randn(...).
+
+    Example:
+        >>> torch.normal(torch.tensor([0.0, 100.0]), torch.tensor([1.0, 10.0]))
+        tensor([ 1.5410, 97.0657])
+        >>> torch.normal(5.0, 0.1, size=(2,))
+        tensor([4.7821, 5.0568]))");
   ops.def("normal", normal_of_deviations, "mean, std, *, generator=None", kRandom);
   ops.def("normal", normal_of_size, "mean, std, size, *, generator=None, " MAKE, factory);
 });

@@ -291,23 +291,108 @@ static Tensor random_(const Tensor& self, Generator* generator) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t in_place = kMethod | kNoFunction | kNoOut | kRandom | kElementwise;
-  ops.def("uniform_", uniform_, "input, from=0.0, to=1.0, *, generator=None", in_place,
-          "Fills the tensor with samples drawn uniformly from [from, to).");
-  ops.def("normal_", normal_, "input, mean=0.0, std=1.0, *, generator=None", in_place,
-          "Fills the tensor with samples drawn from the normal distribution.");
-  ops.def("log_normal_", log_normal_, "input, mean=1.0, std=2.0, *, generator=None", in_place,
-          "Fills the tensor with exponentials of normal samples of this mean and standard deviation.");
-  ops.def("cauchy_", cauchy_, "input, median=0.0, sigma=1.0, *, generator=None", in_place,
-          "Fills the tensor with samples drawn from the Cauchy distribution.");
-  ops.def("exponential_", exponential_, "input, lambd=1.0, *, generator=None", in_place,
-          "Fills the tensor with samples of density lambd * exp(-lambd * x).");
-  ops.def("geometric_", geometric_, "input, p, *, generator=None", in_place,
-          "Fills the tensor with the number of trials up to the first success, each of probability p.");
-  ops.def("bernoulli_", bernoulli_each_, "input, p, *, generator=None", in_place,
-          "Fills the tensor with ones and zeros, ones with probability p (a number, or a tensor of one for each).");
+  ops.def("uniform_", uniform_, "input, from=0.0, to=1.0, *, generator=None", in_place, R"(
+    Fills the tensor with values drawn uniformly from [from, to).
+
+    Args:
+        from: the lower bound.
+        to: the upper bound.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(3).uniform_(-1, 1)
+        tensor([-0.0075,  0.5364, -0.8230]))");
+  ops.def("normal_", normal_, "input, mean=0.0, std=1.0, *, generator=None", in_place, R"(
+    Fills the tensor with values drawn from a normal distribution.
+
+    Args:
+        mean: its mean.
+        std: its standard deviation, not negative.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(3).normal_(mean=10.0, std=0.1)
+        tensor([10.1541,  9.9707,  9.7821]))");
+  ops.def("log_normal_", log_normal_, "input, mean=1.0, std=2.0, *, generator=None", in_place, R"(
+    Fills the tensor with e^x of values x drawn from a normal distribution.
+
+    Args:
+        mean: the mean of x.
+        std: the standard deviation of x, positive.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(3).log_normal_()
+        tensor([5.9263e+01, 1.5116e+00, 3.4819e-02]))");
+  ops.def("cauchy_", cauchy_, "input, median=0.0, sigma=1.0, *, generator=None", in_place, R"(
+    Fills the tensor with values drawn from a Cauchy distribution.
+
+    Args:
+        median: its median.
+        sigma: half the distance of its quartiles.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(3).cauchy_()
+        tensor([10.5977,  0.7648, -0.1283]))");
+  ops.def("exponential_", exponential_, "input, lambd=1.0, *, generator=None", in_place, R"(
+    Fills the tensor with values drawn from an exponential distribution: density lambd * e^(-lambd x).
+
+    Args:
+        lambd: the rate, positive; the mean is 1 / lambd.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(3).exponential_(lambd=0.5)
+        tensor([7.0167, 2.4608, 1.2301]))");
+  ops.def("geometric_", geometric_, "input, p, *, generator=None", in_place, R"(
+    Fills the tensor with numbers of trials up to the first success.
+
+    Args:
+        p: the probability of success, in (0, 1).
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(5).geometric_(0.3)
+        tensor([1., 1., 3., 1., 2.]))");
+  ops.def("bernoulli_", bernoulli_each_, "input, p, *, generator=None", in_place, R"(
+    Fills the tensor with zeros and ones drawn at random.
+
+    Args:
+        p: the probability of 1: a number, or a tensor with one for each element.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(6).bernoulli_(0.5)
+        tensor([0., 0., 1., 0., 0., 0.]))");
   ops.def("bernoulli_", bernoulli_, "input, p=0.5, *, generator=None", in_place);
-  ops.def("random_", random_, "input, *, generator=None", in_place,
-          "Fills the tensor with integers drawn uniformly: from [from, to), [0, to), or all that the type can hold.");
+  ops.def("random_", random_, "input, *, generator=None", in_place, R"(
+    Fills the tensor with integers drawn uniformly from [from, to).
+
+    Args:
+        from: the lower bound; 0 if only one bound is given.
+        to: the upper bound; without any, all integers that the type can hold may come.
+
+    Gradient:
+        0 for the old values.
+
+    Example:
+        >>> torch.empty(6).random_(10)
+        tensor([4., 9., 3., 0., 3., 9.]))");
   ops.def("random_", random_from_to_, "input, from, to, *, generator=None", in_place);
   ops.def("random_", random_to_, "input, to, *, generator=None", in_place);
 });

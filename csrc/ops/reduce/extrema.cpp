@@ -255,33 +255,182 @@ static const Register registered([](Ops& ops) {
   const char *dims = "input, dim=(), keepdim=False", *one = "input, dim, keepdim=False",
              *last = "input, dim=-1, keepdim=False";
   const char *maybe = "input, dim=None, keepdim=False", *both = "values, indices";
-  ops.def("amax", amax, dims, kMethod | kExactOut | kFreeOut,
-          "The maximum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("amin", amin, dims, kMethod | kExactOut | kFreeOut,
-          "The minimum over the given dimensions; its gradient is shared by equal elements.");
-  ops.def("max", max_all, "input", kMethod | kExactOut,
-          "The maximum of all elements; along a dimension, with its index; or of two tensors.");
+  ops.def("amax", amax, dims, kMethod | kExactOut | kFreeOut, R"(
+    Takes the maximum over the given dimensions, or of all elements.
+
+    Gradient:
+        Shared evenly by equal maxima; max() with a dimension gives it to one of them.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.amax()
+        tensor(7.)
+        >>> x.amax(dim=1)
+        tensor([5., 7.]))");
+  ops.def("amin", amin, dims, kMethod | kExactOut | kFreeOut, R"(
+    Takes the minimum over the given dimensions, or of all elements.
+
+    Gradient:
+        Shared evenly by equal minima; min() with a dimension gives it to one of them.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.amin()
+        tensor(1.)
+        >>> x.amin(dim=(0, 1))
+        tensor(1.))");
+  ops.def("max", max_all, "input", kMethod | kExactOut, R"(
+    Takes the maximum: of all elements, along a dimension with its index, or of two tensors.
+
+    Args:
+        other: makes it maximum(input, other).
+        dim: the dimension to reduce.
+
+    Returns:
+        Tensor, or with dim a named tuple with the fields values and indices (the first of equal maxima).
+
+    Gradient:
+        Of all elements: shared evenly by equal maxima. With dim: to the element at the index.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.max()
+        tensor(7.)
+        >>> values, indices = x.max(dim=1)
+        >>> values, indices
+        (tensor([5., 7.]), tensor([1, 0]))
+        >>> torch.max(x, torch.tensor(4.0))
+        tensor([[4., 5.],
+                [7., 4.]]))");
   ops.def("max", max_other, "input, other", kMethod);
   ops.def("max", max_dim, one, kMethod | kExactOut, "", both);
-  ops.def("min", min_all, "input", kMethod | kExactOut,
-          "The minimum of all elements; along a dimension, with its index; or of two tensors.");
+  ops.def("min", min_all, "input", kMethod | kExactOut, R"(
+    Takes the minimum: of all elements, along a dimension with its index, or of two tensors.
+
+    Args:
+        other: makes it minimum(input, other).
+        dim: the dimension to reduce.
+
+    Returns:
+        Tensor, or with dim a named tuple with the fields values and indices (the first of equal minima).
+
+    Gradient:
+        Of all elements: shared evenly by equal minima. With dim: to the element at the index.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.min()
+        tensor(1.)
+        >>> x.min(dim=1)
+        torch.return_types.min(
+        values=tensor([1., 2.]),
+        indices=tensor([0, 1])))");
   ops.def("min", min_other, "input, other", kMethod);
   ops.def("min", min_dim, one, kMethod | kExactOut, "", both);
-  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
-          "The index of the maximum, the first of several: in the flattened input, or along a dimension.");
-  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut,
-          "The index of the minimum, the first of several: in the flattened input, or along a dimension.");
-  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, "The minimum and the maximum.",
+  ops.def("argmax", argmax, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut, R"(
+    Finds the index of the maximum, the first of several: in the flattened input, or along a dimension.
+
+    Args:
+        dim: the dimension to reduce; None looks at the flattened input.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.argmax()
+        tensor(2)
+        >>> x.argmax(dim=1)
+        tensor([1, 0]))");
+  ops.def("argmin", argmin, maybe, kMethod | kNotDifferentiable | kExactOut | kOverlapOk | kFreeOut, R"(
+    Finds the index of the minimum, the first of several: in the flattened input, or along a dimension.
+
+    Args:
+        dim: the dimension to reduce; None looks at the flattened input.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+        >>> x.argmin()
+        tensor(0)
+        >>> x.argmin(dim=1)
+        tensor([0, 1]))");
+  ops.def("aminmax", aminmax, "input, *, dim=None, keepdim=False", kMethod | kExactOut, R"(
+    Takes the minimum and the maximum in one pass, of all elements or along a dimension.
+
+    Args:
+        dim: the dimension to reduce; None reduces all.
+
+    Returns:
+        A named tuple with the fields min and max.
+
+    Gradient:
+        Shared evenly by equal extrema.
+
+    Example:
+        >>> torch.aminmax(torch.tensor([3.0, -1.0, 2.0]))
+        torch.return_types.aminmax(
+        min=tensor(-1.),
+        max=tensor(3.)))",
           "min, max");
-  ops.def("median", median_all, "input", kMethod | kExactOut,
-          "The lower median, NaN if there is one; along a dimension, with its index.");
+  ops.def("median", median_all, "input", kMethod | kExactOut, R"(
+    Takes the median, of an even number of elements the lower one; NaN if there is one.
+
+    Args:
+        dim: the dimension to reduce; all elements if it is not given.
+
+    Returns:
+        Tensor, or with dim a named tuple with the fields values and indices.
+
+    Gradient:
+        Of all elements: shared evenly by those equal to the median. With dim: to the element at the index.
+
+    Example:
+        >>> torch.tensor([4.0, 1.0, 3.0, 2.0]).median()
+        tensor(2.)
+        >>> torch.tensor([[3.0, 1.0, 2.0]]).median(dim=1)
+        torch.return_types.median(
+        values=tensor([2.]),
+        indices=tensor([2])))");
   ops.def("median", median_dim, one, kMethod | kExactOut, "", both);
-  ops.def("nanmedian", nanmedian_all, "input", kMethod, "The lower median of the elements that are not NaN.");
+  ops.def("nanmedian", nanmedian_all, "input", kMethod, R"(
+    Takes the median of the elements that are not NaN, the lower one of an even number.
+
+    Args:
+        dim: the dimension to reduce; all elements if it is not given.
+
+    Returns:
+        Tensor, or with dim a named tuple with the fields values and indices.
+
+    Example:
+        >>> torch.nanmedian(torch.tensor([math.nan, 1.0, 5.0, 3.0]))
+        tensor(3.))");
   ops.def("nanmedian", nanmedian_dim, one, kMethod, "", both);
-  ops.def("mode", mode, last, kMethod | kExactOut,
-          "The most frequent value along a dimension, and an index where it stands.", both);
-  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kNoOverlap,
-          "The k-th smallest value along a dimension, and its index.", both);
+  ops.def("mode", mode, last, kMethod | kExactOut, R"(
+    Takes the most frequent value along a dimension, the smallest of several, and an index of it.
+
+    Args:
+        dim: the dimension to reduce.
+
+    Gradient:
+        To the element at the index.
+
+    Example:
+        >>> torch.mode(torch.tensor([2, 1, 2, 3])).values
+        tensor(2))",
+          both);
+  ops.def("kthvalue", kthvalue, "input, k, dim=-1, keepdim=False", kMethod | kExactOut | kNoOverlap, R"(
+    Takes the k-th smallest value along a dimension, and its index.
+
+    Args:
+        k: which one; 1 is the smallest.
+        dim: the dimension to reduce.
+
+    Gradient:
+        To the element that was taken.
+
+    Example:
+        >>> torch.kthvalue(torch.tensor([4.0, 1.0, 3.0]), k=2)
+        torch.return_types.kthvalue(
+        values=tensor(3.),
+        indices=tensor(2)))",
+          both);
 });
 
 }  // namespace rl::ops

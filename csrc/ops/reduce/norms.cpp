@@ -224,13 +224,37 @@ Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim) {
 
 static const Register registered([](Ops& ops) {
   ops.def("linalg.vector_norm", vector_norm_op, "input, ord=2, dim=None, keepdim=False, *, dtype=None",
-          kExactOut | kFreeOut, "The p-norm of the elements over the given dimensions; ord may be 0, inf or -inf.");
+          kExactOut | kFreeOut, R"(
+    Computes the norm of the elements as one vector: (sum |x|^ord)^(1 / ord).
+
+    Args:
+        ord: a number; inf takes the largest |x|, -inf the smallest, 0 counts the elements that are not 0.
+        dim: the dimension, or dimensions, of the vectors; None takes all.
+
+    Gradient:
+        0 where the norm is 0.
+
+    Example:
+        >>> x = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
+        >>> torch.linalg.vector_norm(x)
+        tensor(11.1803)
+        >>> torch.linalg.vector_norm(x, dim=1)
+        tensor([ 5., 10.])
+        >>> torch.linalg.vector_norm(x, ord=math.inf)
+        tensor(8.))");
   ops.def("_distances", distances, "input, other, p", kNoOut,
           "The p-norms of the differences of two batches of rows, (batch, rows, columns) each.");
   ops.def("_pair_distances", pair_distances, "input, p", kNoOut,
           "The p-norms of the differences of all pairs of rows.");
-  ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod | kFreeOut,
-          "log(sum(exp(input))) without overflow.");
+  ops.def("logsumexp", logsumexp, "input, dim, keepdim=False", kMethod | kFreeOut, R"(
+    Computes log(sum(e^x)) along the given dimensions, without overflow.
+
+    Gradient:
+        dy * softmax(x).
+
+    Example:
+        >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), dim=0)
+        tensor(1000.6932))");
   ops.alias("special.logsumexp", "logsumexp");
 });
 

@@ -161,15 +161,55 @@ static Pair cummin(const Tensor& input, int64_t dim) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cumsum", cumsum, "input, dim, *, dtype=None", kMethod | kInplace | kOutType,
-          "Running sums along a dimension.");
-  ops.def("cumprod", cumprod, "input, dim, *, dtype=None", kMethod | kInplace | kOutType,
-          "Running products along a dimension.");
-  ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod | kExactOut, "log(cumsum(exp(input))) without overflow.");
-  ops.def("cummax", cummax, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
-          "The maximum so far along a dimension, and its index.", "values, indices");
-  ops.def("cummin", cummin, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk,
-          "The minimum so far along a dimension, and its index.", "values, indices");
+  ops.def("cumsum", cumsum, "input, dim, *, dtype=None", kMethod | kInplace | kOutType, R"(
+    Adds up along a dimension: y[i] = x[0] + ... + x[i].
+
+    Args:
+        dtype: the type to add in, and of the result. None takes the input's, int64 for integers and bools.
+
+    Example:
+        >>> torch.cumsum(torch.tensor([[1, 2], [3, 4]]), dim=0)
+        tensor([[1, 2],
+                [4, 6]]))");
+  ops.def("cumprod", cumprod, "input, dim, *, dtype=None", kMethod | kInplace | kOutType, R"(
+    Multiplies up along a dimension: y[i] = x[0] * ... * x[i].
+
+    Args:
+        dtype: the type to multiply in, and of the result. None takes the input's, int64 for integers and bools.
+
+    Example:
+        >>> torch.cumprod(torch.tensor([1, 2, 3, 4]), dim=0)
+        tensor([ 1,  2,  6, 24]))");
+  ops.def("logcumsumexp", logcumsumexp, "input, dim", kMethod | kExactOut, R"(
+    Computes log(cumsum(e^x)) along a dimension, without overflow.
+
+    Example:
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0, 1000.0]), dim=0)
+        tensor([0.0000e+00, 6.9315e-01, 1.0000e+03]))");
+  ops.def("cummax", cummax, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk, R"(
+    Takes the maximum so far along a dimension, and its index: the last of equal ones.
+
+    Gradient:
+        Each dy to the element that was taken.
+
+    Example:
+        >>> torch.cummax(torch.tensor([1.0, 3.0, 2.0, 3.0]), dim=0)
+        torch.return_types.cummax(
+        values=tensor([1., 3., 3., 3.]),
+        indices=tensor([0, 1, 1, 3])))",
+          "values, indices");
+  ops.def("cummin", cummin, "input, dim", kMethod | kExactOut | kFreeOut | kOverlapOk, R"(
+    Takes the minimum so far along a dimension, and its index: the last of equal ones.
+
+    Gradient:
+        Each dy to the element that was taken.
+
+    Example:
+        >>> torch.cummin(torch.tensor([3.0, 1.0, 2.0, 1.0]), dim=0)
+        torch.return_types.cummin(
+        values=tensor([3., 1., 1., 1.]),
+        indices=tensor([0, 1, 1, 3])))",
+          "values, indices");
 });
 
 }  // namespace rl::ops

@@ -92,10 +92,28 @@ static Tensor log_softmax_backward_data(const Tensor& grad_output, const Tensor&
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("softmax", softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut,
-          "exp(input) divided by its sum along a dimension.");
-  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut,
-          "The logarithm of softmax, without its loss of digits.");
+  ops.def("softmax", softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut, R"(
+    Turns scores into probabilities: e^x / sum(e^x) along a dimension, without overflow.
+
+    Args:
+        dim: the dimension along which the result sums to 1.
+
+    Gradient:
+        y * (dy - sum(dy * y)).
+
+    Example:
+        >>> torch.softmax(torch.tensor([[1.0, 2.0], [5.0, 5.0]]), dim=1)
+        tensor([[0.2689, 0.7311],
+                [0.5000, 0.5000]]))");
+  ops.def("log_softmax", log_softmax, "input, dim, dtype=None", kMethod | kExactOut | kFreeOut, R"(
+    Computes the logarithm of softmax(): x - log(sum(e^x)) along a dimension.
+
+    Args:
+        dim: the dimension along which the probabilities sum to 1.
+
+    Example:
+        >>> torch.log_softmax(torch.tensor([1.0, 2.0, 300.0]), dim=0)
+        tensor([-299., -298.,    0.]))");
   ops.alias("special.softmax", "softmax");
   ops.alias("special.log_softmax", "log_softmax");
   ops.def("_safe_softmax", safe_softmax, "input, dim, dtype=None");

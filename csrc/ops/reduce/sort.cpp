@@ -257,16 +257,64 @@ static NewObject named_tuple(const std::string& name, const std::string& fields,
 
 static const Register registered([](Ops& ops) {
   const char* both = "values, indices";
-  ops.def("sort", sort_plain, "input, dim=-1, descending=False", kMethod | kExactOut,
-          "The elements in order along a dimension, and where they came from.", both);
+  ops.def("sort", sort_plain, "input, dim=-1, descending=False", kMethod | kExactOut, R"(
+    Sorts along a dimension, and tells where each element came from.
+
+    Args:
+        descending: whether the largest comes first.
+        stable: whether equal elements keep their order.
+
+    Returns:
+        A named tuple: values, sorted, and indices, with values = input.gather(dim, indices).
+
+    Gradient:
+        Each dy to the element that it came from.
+
+    Example:
+        >>> torch.sort(torch.tensor([30.0, 10.0, 20.0]))
+        torch.return_types.sort(
+        values=tensor([10., 20., 30.]),
+        indices=tensor([1, 2, 0]))
+        >>> torch.tensor([30, 10, 20]).sort(descending=True).values
+        tensor([30, 20, 10]))",
+          both);
   ops.def("sort", sort_stable, "input, *, stable, dim=-1, descending=False", kMethod | kExactOut, "", both);
-  ops.def("argsort", argsort, "input, dim=-1, descending=False", kMethod | kNotDifferentiable | kNoOut,
-          "The indices that sort along a dimension.");
+  ops.def("argsort", argsort, "input, dim=-1, descending=False", kMethod | kNotDifferentiable | kNoOut, R"(
+    Finds the indices that sort along a dimension.
+
+    Args:
+        descending: whether the largest comes first.
+        stable: whether equal elements keep their order.
+
+    Example:
+        >>> torch.argsort(torch.tensor([30, 10, 20]))
+        tensor([1, 2, 0]))");
   ops.def("argsort", argsort_stable, "input, *, stable, dim=-1, descending=False",
           kMethod | kNotDifferentiable | kNoOut);
-  ops.def("msort", msort, "input", kMethod, "The elements in order along the first dimension.");
-  ops.def("topk", topk, "input, k, dim=-1, largest=True, sorted=True", kMethod | kExactOut,
-          "The k largest or smallest values along a dimension, and their indices.", both);
+  ops.def("msort", msort, "input", kMethod, R"(
+    Sorts along the first dimension, in ascending order.
+
+    Example:
+        >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+        tensor([[2, 1],
+                [3, 4]]))");
+  ops.def("topk", topk, "input, k, dim=-1, largest=True, sorted=True", kMethod | kExactOut, R"(
+    Takes the k largest (or smallest) elements along a dimension, and their indices.
+
+    Args:
+        k: how many.
+        largest: whether the largest are taken, instead of the smallest.
+        sorted: whether they come in order.
+
+    Gradient:
+        Each dy to the element that was taken.
+
+    Example:
+        >>> torch.topk(torch.tensor([1.0, 5.0, 3.0, 4.0]), k=2)
+        torch.return_types.topk(
+        values=tensor([5., 4.]),
+        indices=tensor([1, 3])))",
+          both);
   ops.def("_unique_flat", unique_flat, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_unique_rows", unique_rows, "input, inverse, counts, consecutive", kNoOut | kNotDifferentiable);
   ops.def("_no_derivative", no_derivative, "result, name, input", kNoOut | kAnyDevice | kAnyType,
@@ -274,15 +322,58 @@ static const Register registered([](Ops& ops) {
   ops.def("_named_tuple", named_tuple, "name, fields, items", kNoOut | kNotDifferentiable);
   ops.def("searchsorted", searchsorted,
           "sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None",
-          kNotDifferentiable | kExactOut | kFreeOut,
-          "The indices in sorted rows before which the values are inserted (after equal elements if right).");
-  ops.def("bucketize", bucketize, "input, boundaries, *, out_int32=False, right=False", kNotDifferentiable,
-          "The number of the bucket each element falls into.");
+          kNotDifferentiable | kExactOut | kFreeOut, R"(
+    Finds where values belong in sorted rows: the index before which each one keeps the order.
+
+    Args:
+        sorted_sequence: rows in ascending order along the last dimension, or one vector for all.
+        input: the values, with the same dimensions but the last; or a number.
+        out_int32: whether the result is int32 instead of int64.
+        right: whether to go behind equal elements instead of before them.
+        side: 'left' or 'right', another way to say right.
+        sorter: the indices that sort sorted_sequence, if it is not sorted itself.
+
+    Example:
+        >>> torch.searchsorted(torch.tensor([1, 3, 5, 7]), torch.tensor([3, 6]))
+        tensor([1, 3])
+        >>> torch.searchsorted(torch.tensor([1, 3, 5, 7]), torch.tensor([3, 6]), right=True)
+        tensor([2, 3]))");
+  ops.def("bucketize", bucketize, "input, boundaries, *, out_int32=False, right=False", kNotDifferentiable, R"(
+    Finds the bucket of each element: the i with boundaries[i - 1] < x <= boundaries[i].
+
+    Args:
+        input: the values.
+        boundaries: a sorted vector.
+        out_int32: whether the result is int32 instead of int64.
+        right: whether a value equal to a boundary falls into the bucket behind it.
+
+    Example:
+        >>> torch.bucketize(torch.tensor([0.5, 1.0, 9.0]), torch.tensor([1.0, 3.0]))
+        tensor([0, 0, 2]))");
   ops.def("histc", histc, "input, bins=100, min=0, max=0",
-          kMethod | kNotDifferentiable | kExactOut | kFreeOut | kOverlapOk,
-          "How many elements fall into each of equal parts of a range.");
-  ops.def("bincount", bincount, "input, weights=None, minlength=0", kMethod | kNoOut,
-          "How often each non-negative integer stands in the input.");
+          kMethod | kNotDifferentiable | kExactOut | kFreeOut | kOverlapOk, R"(
+    Counts the elements in equal parts of the range [min, max]; those outside are left out.
+
+    Args:
+        bins: the number of parts.
+        min: the lower end.
+        max: the upper end; if it equals min, the range is that of the elements.
+
+    Example:
+        >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.]))");
+  ops.def("bincount", bincount, "input, weights=None, minlength=0", kMethod | kNoOut, R"(
+    Counts how often each integer occurs in a vector of non-negative integers.
+
+    Args:
+        weights: what each element counts; None counts 1.
+        minlength: the least length of the result, which is otherwise the largest element + 1.
+
+    Example:
+        >>> torch.bincount(torch.tensor([0, 2, 2, 5]))
+        tensor([1, 0, 2, 0, 0, 1])
+        >>> torch.bincount(torch.tensor([0, 2, 2]), weights=torch.tensor([0.5, 1.0, 1.0]))
+        tensor([0.5000, 0.0000, 2.0000]))");
 });
 
 }  // namespace rl::ops

@@ -199,20 +199,87 @@ static Tensor xor_bits(const Tensor& input, const OptDims& dim, bool keepdim) {
 
 static const Register registered([](Ops& ops) {
   const char* dims = "input, dim=None, keepdim=False, *, dtype=None";
-  ops.def("sum", sum, dims, kMethod | kFreeOut | kOverlapOk | kOutType,
-          "The sum over the given dimensions, or of all elements.");
-  ops.def("nansum", nansum, dims, kMethod | kFreeOut, "The sum, NaN counting as 0.");
-  ops.def("mean", mean, dims, kMethod | kFreeOut, "The mean over the given dimensions, or of all elements.");
-  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType,
-          "The product of all elements, or along a dimension.");
+  ops.def("sum", sum, dims, kMethod | kFreeOut | kOverlapOk | kOutType, R"(
+    Adds up all elements, or those along the given dimensions.
+
+    Args:
+        dtype: the type to add in, and of the result. None takes the input's, int64 for integers and bools.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> x.sum()
+        tensor(10)
+        >>> x.sum(dim=0)
+        tensor([4, 6])
+        >>> x.sum(dim=1, keepdim=True)
+        tensor([[3],
+                [7]]))");
+  ops.def("nansum", nansum, dims, kMethod | kFreeOut, R"(
+    Adds up all elements but NaN, or those along the given dimensions.
+
+    Gradient:
+        0 where the element is NaN.
+
+    Example:
+        >>> torch.nansum(torch.tensor([1.0, math.nan, 2.0]))
+        tensor(3.))");
+  ops.def("mean", mean, dims, kMethod | kFreeOut, R"(
+    Averages all elements, or those along the given dimensions. Integers need dtype.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+        >>> x.mean()
+        tensor(3.)
+        >>> x.mean(dim=1)
+        tensor([1.5000, 4.5000]))");
+  ops.def("prod", prod_all, "input, *, dtype=None", kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType, R"(
+    Multiplies all elements, or those along a dimension.
+
+    Args:
+        dim: the dimension to reduce; all of them if it is not given.
+        dtype: the type to multiply in, and of the result. None takes the input's, int64 for integers and bools.
+
+    Gradient:
+        The product of the other elements, also where some are 0.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.prod()
+        tensor(24.)
+        >>> x.prod(dim=0)
+        tensor([3., 8.]))");
   ops.def("prod", prod_dim, "input, dim, keepdim=False, *, dtype=None",
           kMethod | kCastFull | kFreeOut | kOverlapOk | kOutType);
-  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType,
-          "Whether some element is not 0.");
-  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType,
-          "Whether no element is 0.");
-  ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable,
-          "The number of elements that are not 0.");
+  ops.def("any", any, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType, R"(
+    Tells whether some element is true (not 0), or some along the given dimensions.
+
+    Example:
+        >>> x = torch.tensor([[False, False], [True, False]])
+        >>> x.any()
+        tensor(True)
+        >>> x.any(dim=1)
+        tensor([False,  True]))");
+  ops.def("all", all, "input, dim=None, keepdim=False", kMethod | kNotDifferentiable | kBoolOut | kAnyType, R"(
+    Tells whether all elements are true (not 0), or all along the given dimensions.
+
+    Example:
+        >>> x = torch.tensor([[True, False], [True, True]])
+        >>> x.all()
+        tensor(False)
+        >>> x.all(dim=1)
+        tensor([False,  True]))");
+  ops.def("count_nonzero", count_nonzero, "input, dim=None", kMethod | kNoOut | kNotDifferentiable, R"(
+    Counts the elements that are not 0.
+
+    Args:
+        dim: the dimension, or dimensions, to count along; None counts all.
+
+    Example:
+        >>> x = torch.tensor([[0, 1, 2], [0, 0, 3]])
+        >>> torch.count_nonzero(x)
+        tensor(3)
+        >>> torch.count_nonzero(x, dim=1)
+        tensor([2, 1]))");
   ops.def("_xor", xor_bits, "input, dim=None, keepdim=False", kNoOut | kNotDifferentiable);
 });
 

@@ -120,10 +120,63 @@ static const Register registered([](Ops& ops) {
   ops.def(#name, name##_all, all, flags, doc);  \
   ops.def(#name, name##_correction, by, flags); \
   ops.def(#name, name##_unbiased, old, flags);
-  DEF(var, kMethod | kFreeOut, "The variance over the given dimensions, divided by n - correction (1 by default).")
-  DEF(std, kMethod | kFreeOut, "The standard deviation over the given dimensions.")
-  DEF(var_mean, kNoOut, "The variance and the mean.")
-  DEF(std_mean, kNoOut, "The standard deviation and the mean.")
+  DEF(var, kMethod | kFreeOut, R"(
+    Computes the variance: the sum of (x - mean)^2 divided by n - correction.
+
+    Args:
+        correction: what is subtracted from the number of elements n, by which is divided; None is 1.
+        unbiased: True is correction 1, False is correction 0.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]])
+        >>> x.var(dim=1)
+        tensor([1., 4.])
+        >>> x.var(dim=1, correction=0)
+        tensor([0.6667, 2.6667]))")
+  DEF(std, kMethod | kFreeOut, R"(
+    Computes the standard deviation: the root of var().
+
+    Args:
+        correction: what is subtracted from the number of elements n, by which is divided; None is 1.
+        unbiased: True is correction 1, False is correction 0.
+
+    Gradient:
+        0 where the deviation itself is 0.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]])
+        >>> x.std()
+        tensor(1.7889)
+        >>> x.std(dim=1)
+        tensor([1., 2.])
+        >>> x.std(dim=1, correction=0)
+        tensor([0.8165, 1.6330]))")
+  DEF(var_mean, kNoOut, R"(
+    Computes the variance and the mean in one pass.
+
+    Args:
+        correction: what is subtracted from the number of elements n, by which is divided; None is 1.
+        unbiased: True is correction 1, False is correction 0.
+
+    Returns:
+        A tuple (variance, mean).
+
+    Example:
+        >>> torch.var_mean(torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]), dim=1)
+        (tensor([1., 4.]), tensor([2., 4.])))")
+  DEF(std_mean, kNoOut, R"(
+    Computes the standard deviation and the mean in one pass.
+
+    Args:
+        correction: what is subtracted from the number of elements n, by which is divided; None is 1.
+        unbiased: True is correction 1, False is correction 0.
+
+    Returns:
+        A tuple (standard deviation, mean).
+
+    Example:
+        >>> torch.std_mean(torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]), dim=1)
+        (tensor([1., 2.]), tensor([2., 4.])))")
 #undef DEF
 });
 

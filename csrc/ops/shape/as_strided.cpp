@@ -188,8 +188,23 @@ static Tensor as_strided_op(const Tensor& input, const Ints& size, const Ints& s
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("as_strided", as_strided_op, "input, size, stride, storage_offset=None", kMethod | kView,
-          "A view with any sizes and strides over the storage.");
+  ops.def("as_strided", as_strided_op, "input, size, stride, storage_offset=None", kMethod | kView, R"(
+    Shows the storage with any sizes and strides.
+
+    Args:
+        size: the sizes of the view.
+        stride: the strides, in elements; several indices may mean one element.
+        storage_offset: where in the storage it begins; None takes that of input.
+
+    Gradient:
+        Elements that the view has several times get the sum.
+
+    Example:
+        >>> x = torch.arange(5)
+        >>> torch.as_strided(x, (3, 3), (1, 1))
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]]))");
 });
 
 }  // namespace ops

@@ -395,43 +395,215 @@ static Tensors unsafe_split_op(const Tensor& x, const Ints& sizes, int64_t dim) 
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("cat", cat_op, "tensors, dim=0", kNoOverlap | kAnyType, "Tensors one after the other along a dimension.");
+  ops.def("cat", cat_op, "tensors, dim=0", kNoOverlap | kAnyType, R"(
+    Joins tensors one after the other along a dimension.
+
+    Args:
+        tensors: tensors of the same sizes but along dim; their types are promoted.
+
+    Example:
+        >>> x = torch.tensor([[1, 2]])
+        >>> torch.cat([x, x])
+        tensor([[1, 2],
+                [1, 2]])
+        >>> torch.cat([x, x], dim=1)
+        tensor([[1, 2, 1, 2]]))");
   ops.alias("concat", "cat");
   ops.alias("concatenate", "cat");
-  ops.def("stack", stack_op, "tensors, dim=0", kNoOverlap | kAnyType, "Tensors of one shape along a new dimension.");
-  ops.def("split", split, "input, split_size, dim=0", kMethod | kView, "Views of consecutive parts of a dimension.");
+  ops.def("stack", stack_op, "tensors, dim=0", kNoOverlap | kAnyType, R"(
+    Joins tensors of one shape along a new dimension.
+
+    Args:
+        dim: where the new dimension stands in the result.
+
+    Example:
+        >>> a, b = torch.tensor([1, 2]), torch.tensor([3, 4])
+        >>> torch.stack([a, b])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> torch.stack([a, b], dim=1)
+        tensor([[1, 3],
+                [2, 4]]))");
+  ops.def("split", split, "input, split_size, dim=0", kMethod | kView, R"(
+    Cuts a dimension into parts of one size, or of given sizes.
+
+    Args:
+        split_size: the size of each part, the last one may be smaller; or a list with the size of each.
+        split_size_or_sections: the same.
+        tensor: the tensor to work on.
+        dim: the dimension to cut.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.arange(5).split(2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> torch.arange(5).split([1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4])))");
   ops.def("split", split, "tensor, split_size_or_sections, dim=0", kMethod | kView);
   ops.def("split", split_op, "input, split_size, dim=0", kMethod | kView);
   ops.def("split", split_op, "tensor, split_size_or_sections, dim=0", kMethod | kView);
-  ops.def("split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kView,
-          "Views of parts of a dimension with the given sizes.");
-  ops.def("unbind", unbind, "input, dim=0", kMethod | kView, "Views of the slices of a dimension.");
-  ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView,
-          "Views of at most `chunks` equal parts of a dimension.");
-  ops.def("unsafe_chunk", unsafe_chunk, "input, chunks, dim=0", kMethod | kNoOut | kAnyType,
-          "chunk; the parts may be written to.");
-  ops.def("unsafe_split", unsafe_split, "input, split_size, dim=0", kMethod | kNoOut | kAnyType,
-          "split; the parts may be written to.");
-  ops.def("unsafe_split_with_sizes", unsafe_split_op, "input, split_sizes, dim=0", kMethod | kNoOut | kAnyType,
-          "split_with_sizes; the parts may be written to.");
-  ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView);
-  ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView,
-          "Views of `sections` nearly equal parts, or of the parts between indices.");
+  ops.def("split_with_sizes", split_op, "input, split_sizes, dim=0", kMethod | kView, R"(
+    Cuts a dimension into parts of given sizes.
+
+    Args:
+        split_sizes: the size of each part; they add up to that of the dimension.
+        dim: the dimension to cut.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.split_with_sizes(torch.arange(5), [2, 3])
+        (tensor([0, 1]), tensor([2, 3, 4])))");
+  ops.def("unbind", unbind, "input, dim=0", kMethod | kView, R"(
+    Shows the slices of a dimension, which they no longer have.
+
+    Args:
+        dim: the dimension to remove.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.tensor([[1, 2], [3, 4]]).unbind(dim=1)
+        (tensor([1, 3]), tensor([2, 4])))");
+  ops.def("chunk", chunk, "input, chunks, dim=0", kMethod | kView, R"(
+    Cuts a dimension into at most a number of equal parts.
+
+    Args:
+        chunks: the number of parts; there may be fewer, and the last one may be smaller.
+        dim: the dimension to cut.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.arange(5).chunk(2)
+        (tensor([0, 1, 2]), tensor([3, 4])))");
+  ops.def("unsafe_chunk", unsafe_chunk, "input, chunks, dim=0", kMethod | kNoOut | kAnyType, R"(
+    Cuts as chunk(), but the parts count as tensors of their own, each of which may be written to.
+
+    Args:
+        chunks: the number of parts.
+        dim: the dimension to cut.
+
+    Example:
+        >>> torch.unsafe_chunk(torch.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3])))");
+  ops.def("unsafe_split", unsafe_split, "input, split_size, dim=0", kMethod | kNoOut | kAnyType, R"(
+    Cuts as split(), but the parts count as tensors of their own, each of which may be written to.
+
+    Args:
+        split_size: the size of each part.
+        dim: the dimension to cut.
+
+    Example:
+        >>> torch.unsafe_split(torch.arange(4), 3)
+        (tensor([0, 1, 2]), tensor([3])))");
+  ops.def("unsafe_split_with_sizes", unsafe_split_op, "input, split_sizes, dim=0", kMethod | kNoOut | kAnyType, R"(
+    Cuts as split_with_sizes(), but the parts count as tensors of their own, each of which may be written to.
+
+    Args:
+        split_sizes: the size of each part.
+        dim: the dimension to cut.
+
+    Example:
+        >>> torch.unsafe_split_with_sizes(torch.arange(4), [1, 3])
+        (tensor([0]), tensor([1, 2, 3])))");
+  ops.def("tensor_split", tensor_split_tensor, "input, tensor_indices_or_sections, dim=0", kMethod | kView, R"(
+    Cuts a dimension into nearly equal parts, or at given indices.
+
+    Args:
+        tensor_indices_or_sections: either of the two, as a tensor on the CPU.
+        sections: the number of parts; the first ones are larger by one where it does not divide the size.
+        indices: where the parts begin, but the first.
+        indices_or_sections: either of the two.
+        dim: the dimension to cut.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.tensor_split(torch.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+        >>> torch.tensor_split(torch.arange(5), (1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4])))");
+  ops.def("tensor_split", tensor_split, "input, sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split_at, "input, indices, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split, "input, indices_or_sections, dim=0", kMethod | kView);
   ops.def("tensor_split", tensor_split_at, "input, indices_or_sections, dim=0", kMethod | kView);
-  ops.def("hsplit", hsplit, "input, sections", kMethod | kView, "Equal parts side by side, as views.");
+  ops.def("hsplit", hsplit, "input, sections", kMethod | kView, R"(
+    Cuts side by side: the second dimension, or the first one of a vector.
+
+    Args:
+        sections: the number of equal parts.
+        indices: where the parts begin, but the first.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.hsplit(torch.tensor([[1, 2, 3, 4]]), 2)
+        (tensor([[1, 2]]), tensor([[3, 4]])))");
   ops.def("hsplit", hsplit_at, "input, indices", kMethod | kView);
-  ops.def("vsplit", vsplit, "input, sections", kMethod | kView, "Equal parts one below the other, as views.");
+  ops.def("vsplit", vsplit, "input, sections", kMethod | kView, R"(
+    Cuts one below the other: along the first dimension, of at least two.
+
+    Args:
+        sections: the number of equal parts.
+        indices: where the parts begin, but the first.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> torch.vsplit(torch.tensor([[1, 2], [3, 4]]), 2)
+        (tensor([[1, 2]]), tensor([[3, 4]])))");
   ops.def("vsplit", vsplit_at, "input, indices", kMethod | kView);
-  ops.def("dsplit", dsplit, "input, sections", kMethod | kView, "Equal parts one behind the other, as views.");
+  ops.def("dsplit", dsplit, "input, sections", kMethod | kView, R"(
+    Cuts the third dimension: tensor_split(dim=2).
+
+    Args:
+        sections: the number of equal parts.
+        indices: where the parts begin, but the first.
+
+    Returns:
+        A tuple of views.
+
+    Example:
+        >>> [x.shape for x in torch.dsplit(torch.zeros(2, 2, 4), 2)]
+        [torch.Size([2, 2, 2]), torch.Size([2, 2, 2])])");
   ops.def("dsplit", dsplit_at, "input, indices", kMethod | kView);
-  ops.def("hstack", hstack, "tensors", 0 | kAnyType, "Tensors side by side.");
-  ops.def("vstack", vstack, "tensors", 0 | kAnyType, "Tensors one below the other.");
+  ops.def("hstack", hstack, "tensors", 0 | kAnyType, R"(
+    Joins tensors side by side: along the second dimension, vectors along their only one.
+
+    Example:
+        >>> torch.hstack([torch.tensor([1, 2]), torch.tensor([3])])
+        tensor([1, 2, 3]))");
+  ops.def("vstack", vstack, "tensors", 0 | kAnyType, R"(
+    Joins tensors one below the other: along the first dimension, vectors as rows.
+
+    Example:
+        >>> torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]]))");
   ops.alias("row_stack", "vstack");
-  ops.def("dstack", dstack, "tensors", 0 | kAnyType, "Tensors one behind the other.");
-  ops.def("column_stack", column_stack, "tensors", 0 | kAnyType,
-          "Vectors as the columns of a matrix; matrices side by side.");
+  ops.def("dstack", dstack, "tensors", 0 | kAnyType, R"(
+    Joins tensors along the third dimension, which those with fewer dimensions get first.
+
+    Example:
+        >>> torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[[1, 3],
+                 [2, 4]]]))");
+  ops.def("column_stack", column_stack, "tensors", 0 | kAnyType, R"(
+    Joins vectors as the columns of a matrix, matrices side by side.
+
+    Example:
+        >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 3],
+                [2, 4]]))");
   ops.def("_atleast_1d", at_least_1, "input", kView);
   ops.def("_atleast_2d", at_least_2, "input", kView);
   ops.def("_atleast_3d", at_least_3, "input", kView);

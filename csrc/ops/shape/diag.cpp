@@ -161,20 +161,103 @@ static Tensor trace(const Tensor& input) {
 
 static const Register registered([](Ops& ops) {
   const uint32_t writes = kMethod | kInplace | kDirect | kKeepsInput;
-  ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView,
-          "A view of a diagonal of two dimensions, as the last dimension.");
-  ops.def("linalg.diagonal", diagonal_op, "input, *, offset=0, dim1=-2, dim2=-1", kView,
-          "A view of the diagonals of matrices.");
-  ops.def("diag_embed", diag_embed, "input, offset=0, dim1=-2, dim2=-1", kMethod | kNoOut,
-          "Matrices with the last dimension on their diagonal.");
-  ops.def("diag", diag, "input, diagonal=0", kMethod | kExactOut | kFreeOut,
-          "A vector as a diagonal matrix, or the diagonal of a matrix.");
-  ops.def("trace", trace, "input", kMethod | kCastFull, "The sum of a matrix's diagonal.");
-  ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, "All elements as the diagonal of a matrix.");
-  ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType,
-          "Matrices with zeros above a diagonal.");
-  ops.def("triu", triu, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType,
-          "Matrices with zeros below a diagonal.");
+  ops.def("diagonal", diagonal_op, "input, offset=0, dim1=0, dim2=1", kMethod | kView, R"(
+    Shows a diagonal of two dimensions as the last dimension.
+
+    Args:
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dim1: the dimension of the rows.
+        dim2: the dimension of the columns.
+
+    Example:
+        >>> x = torch.tensor([[1, 2], [3, 4]])
+        >>> torch.diagonal(x)
+        tensor([1, 4])
+        >>> torch.diagonal(x, offset=1)
+        tensor([2]))");
+  ops.def("linalg.diagonal", diagonal_op, "input, *, offset=0, dim1=-2, dim2=-1", kView, R"(
+    Shows the diagonals of matrices as the last dimension.
+
+    Args:
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dim1: the dimension of the rows.
+        dim2: the dimension of the columns.
+
+    Example:
+        >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4]))");
+  ops.def("diag_embed", diag_embed, "input, offset=0, dim1=-2, dim2=-1", kMethod | kNoOut, R"(
+    Makes matrices with the last dimension on a diagonal, zeros elsewhere.
+
+    Args:
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+        dim1: where the dimension of the rows stands in the result.
+        dim2: where that of the columns stands.
+
+    Example:
+        >>> torch.diag_embed(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[[1, 0],
+                 [0, 2]],
+        <BLANKLINE>
+                [[3, 0],
+                 [0, 4]]]))");
+  ops.def("diag", diag, "input, diagonal=0", kMethod | kExactOut | kFreeOut, R"(
+    Makes a matrix with a vector on its diagonal, or takes the diagonal of a matrix.
+
+    Args:
+        diagonal: which one: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> torch.diag(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4]))");
+  ops.def("trace", trace, "input", kMethod | kCastFull, R"(
+    Adds up the main diagonal of a matrix.
+
+    Example:
+        >>> torch.trace(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(5.))");
+  ops.def("diagflat", diagflat, "input, offset=0", kMethod | kNoOut, R"(
+    Makes a matrix with all elements, in order, on a diagonal.
+
+    Args:
+        offset: which diagonal: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> torch.diagflat(torch.tensor([1, 2]), offset=1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]]))");
+  ops.def("tril", tril, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType, R"(
+    Keeps the elements on and below a diagonal of each matrix, and sets the others to 0.
+
+    Args:
+        diagonal: which one: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> torch.tril(torch.ones(3, 3, dtype=torch.int64))
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 1, 1]])
+        >>> torch.tril(torch.ones(2, 2, dtype=torch.bool), diagonal=-1)
+        tensor([[False, False],
+                [ True, False]]))");
+  ops.def("triu", triu, "input, diagonal=0", writes | kExactOut | kFreeOut | kOverlapOk | kAnyType, R"(
+    Keeps the elements on and above a diagonal of each matrix, and sets the others to 0.
+
+    Args:
+        diagonal: which one: 0 is the main one, positive ones lie above it.
+
+    Example:
+        >>> torch.triu(torch.ones(3, 3, dtype=torch.int64))
+        tensor([[1, 1, 1],
+                [0, 1, 1],
+                [0, 0, 1]])
+        >>> torch.triu(torch.ones(2, 2, dtype=torch.bool), diagonal=1)
+        tensor([[False,  True],
+                [False, False]]))");
 });
 
 }  // namespace rl::ops

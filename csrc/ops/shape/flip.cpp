@@ -233,32 +233,170 @@ static Tensor movedim_op(const Tensor& input, const Ints& source, const Ints& de
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut | kAnyType,
-          "A copy with the order of the elements of some dimensions reversed.");
-  ops.def("fliplr", fliplr, "input", kMethod | kNoOut | kAnyType, "A copy with the second dimension reversed.");
-  ops.def("flipud", flipud, "input", kMethod | kNoOut | kAnyType, "A copy with the first dimension reversed.");
-  ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut | kAnyType,
-          "A copy rotated by k times 90 degrees in the plane of two dimensions.");
-  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut | kAnyType,
-          "Elements moved along dimensions, around the end to the start.");
-  ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView,
-          "A view with dimensions moved to other positions.");
+  ops.def("flip", flip_op, "input, dims...", kMethod | kNoOut | kAnyType, R"(
+    Reverses the order of the elements along dimensions, in a copy.
+
+    Example:
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), dims=(0,))
+        tensor([[3, 4],
+                [1, 2]])
+        >>> torch.tensor([[1, 2], [3, 4]]).flip(0, 1)
+        tensor([[4, 3],
+                [2, 1]]))");
+  ops.def("fliplr", fliplr, "input", kMethod | kNoOut | kAnyType, R"(
+    Reverses the second dimension, left and right, in a copy.
+
+    Example:
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]]))");
+  ops.def("flipud", flipud, "input", kMethod | kNoOut | kAnyType, R"(
+    Reverses the first dimension, up and down, in a copy.
+
+    Example:
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]]))");
+  ops.def("rot90", rot90, "input, k=1, dims=(0, 1)", kMethod | kNoOut | kAnyType, R"(
+    Rotates by k times 90 degrees in the plane of two dimensions, from the first towards the second, in a copy.
+
+    Args:
+        k: how often; negative numbers rotate back.
+        dims: the two dimensions.
+
+    Example:
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]]))");
+  ops.def("roll", roll_op, "input, shifts, dims=()", kMethod | kNoOut | kAnyType, R"(
+    Moves elements along dimensions; those that leave at the end come in at the start.
+
+    Args:
+        shifts: by how much, for each of dims; negative numbers go to the start.
+        dims: the dimensions; without any the flattened tensor is rolled.
+
+    Example:
+        >>> torch.roll(torch.tensor([1, 2, 3, 4]), 1)
+        tensor([4, 1, 2, 3])
+        >>> torch.roll(torch.tensor([[1, 2], [3, 4]]), shifts=1, dims=0)
+        tensor([[3, 4],
+                [1, 2]]))");
+  ops.def("movedim", movedim_op, "input, source, destination", kMethod | kView, R"(
+    Moves dimensions to other positions; the others keep their order.
+
+    Args:
+        source: the dimension, or dimensions, to move.
+        destination: where each of them stands afterwards.
+
+    Example:
+        >>> images = torch.zeros(8, 3, 32, 24)
+        >>> images.movedim(1, -1).shape
+        torch.Size([8, 32, 24, 3]))");
   ops.alias("moveaxis", "movedim");
-  ops.def("swapaxes", transpose, "input, axis0, axis1", kMethod | kView, "A view with two dimensions exchanged.");
-  ops.def("swapdims", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");
-  ops.def("unflatten", unflatten, "input, dim, sizes", kMethod | kView, "A view with one dimension cut into several.");
-  ops.def("adjoint", matrix_adjoint, "input", kMethod | kView, "Matrices transposed and conjugated.");
+  ops.def("swapaxes", transpose, "input, axis0, axis1", kMethod | kView, R"(
+    Exchanges two dimensions: transpose() in NumPy's words.
+
+    Args:
+        axis0: one dimension.
+        axis1: the other one.
+
+    Example:
+        >>> torch.swapaxes(torch.zeros(2, 3), 0, 1).shape
+        torch.Size([3, 2]))");
+  ops.def("swapdims", transpose, "input, dim0, dim1", kMethod | kView, R"(
+    Exchanges two dimensions, as transpose().
+
+    Args:
+        dim0: one dimension.
+        dim1: the other one.
+
+    Example:
+        >>> torch.swapdims(torch.zeros(2, 3), 0, 1).shape
+        torch.Size([3, 2]))");
+  ops.def("unflatten", unflatten, "input, dim, sizes", kMethod | kView, R"(
+    Splits one dimension into several.
+
+    Args:
+        dim: the dimension to split.
+        sizes: the sizes it gets, of which one may be -1: what remains.
+
+    Example:
+        >>> torch.zeros(4, 6).unflatten(1, (2, -1)).shape
+        torch.Size([4, 2, 3]))");
+  ops.def("adjoint", matrix_adjoint, "input", kMethod | kView, R"(
+    Shows matrices transposed and conjugated: x.mT.conj().
+
+    Example:
+        >>> torch.adjoint(torch.tensor([[1 + 1j, 2j], [3.0, 4.0]]))
+        tensor([[1.-1.j, 3.-0.j],
+                [0.-2.j, 4.-0.j]]))");
   ops.def("_mT", matrix_transpose, "input", kView);
   ops.def("_H", conjugate_transpose, "input", kView);
   ops.def("_T", reversed_dims, "input", kView);
-  ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView);
-  ops.def("ravel", ravel, "input", kMethod | kNoOut | kLazyOk | kAnyType, "One row of all elements.");
-  ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, "view in the sizes of another tensor.");
-  ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView,
-          "expand to the sizes of another tensor.");
-  ops.def("reshape_as", reshape_as, "input, other", kMethod | kNoFunction | kView,
-          "reshape to the sizes of another tensor.");
-  ops.def("broadcast_to", broadcast_to, "input, size", kMethod | kView, "A view with size-1 dimensions repeated.");
+  ops.def("narrow", narrow_tensor, "input, dim, start, length", kMethod | kView, R"(
+    Shows a range of a dimension: the indices from start to start + length.
+
+    Args:
+        start: the first index, a number or a 0-dim tensor.
+        length: how many indices.
+
+    Example:
+        >>> torch.tensor([[1, 2, 3], [4, 5, 6]]).narrow(1, 1, 2)
+        tensor([[2, 3],
+                [5, 6]]))");
+  ops.def("ravel", ravel, "input", kMethod | kNoOut | kLazyOk | kAnyType, R"(
+    Returns all elements as one vector: a view where strides allow it, else a copy.
+
+    Example:
+        >>> torch.ravel(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4]))");
+  ops.def("view_as", view_as, "input, other", kMethod | kNoFunction | kView, R"(
+    Shows the elements in the sizes of another tensor: view(other.size()).
+
+    Args:
+        other: the tensor whose sizes are taken.
+
+    Example:
+        >>> torch.arange(4).view_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]]))");
+  ops.def("expand_as", expand_as, "input, other", kMethod | kNoFunction | kView, R"(
+    Shows the tensor in the sizes of another one: expand(other.size()).
+
+    Args:
+        other: the tensor whose sizes are taken.
+
+    Example:
+        >>> torch.tensor([[1], [2]]).expand_as(torch.zeros(2, 2))
+        tensor([[1, 1],
+                [2, 2]]))");
+  ops.def("reshape_as", reshape_as, "input, other", kMethod | kNoFunction | kView, R"(
+    Gives the elements the sizes of another tensor: reshape(other.size()).
+
+    Args:
+        other: the tensor whose sizes are taken.
+
+    Returns:
+        A view where strides allow it, else a copy.
+
+    Example:
+        >>> torch.arange(4).reshape_as(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]]))");
+  ops.def("broadcast_to", broadcast_to, "input, size", kMethod | kView, R"(
+    Shows the tensor with dimensions of size 1, and new ones in front, repeated: expand() as a function.
+
+    Args:
+        size: the sizes of the view.
+
+    Returns:
+        A view in which several indices mean one element: copy it before writing.
+
+    Example:
+        >>> torch.broadcast_to(torch.tensor([1, 2]), (3, 2))
+        tensor([[1, 2],
+                [1, 2],
+                [1, 2]]))");
 });
 
 }  // namespace rl::ops

@@ -218,8 +218,16 @@ static Tensor extend_grad(const Tensor& dy, const Ints& pad, int64_t frame) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("constant_pad_nd", constant_pad, "input, pad, value=0", 0,
-          "The input inside a frame of one value; pairs of sizes start at the last dimension.");
+  ops.def("constant_pad_nd", constant_pad, "input, pad, value=0", 0, R"(
+    Puts a border of one value around the last dimensions; negative sizes cut.
+
+    Args:
+        pad: (before, after) of the last dimension, then of the one in front of it, and so on, in one list.
+        value: the value.
+
+    Example:
+        >>> torch.constant_pad_nd(torch.tensor([1, 2]), (1, 2), value=9)
+        tensor([9, 1, 2, 9, 9]))");
   ops.def("_nn.extend", extend, "input, pad, frame", kNoOut | kCastFull,
           "The input inside a frame of its own values; frame is 0 reflect or 1 replicate.");
   ops.def("_nn.wrap", extend, "input, pad, frame=2", kNoOut, "The input between copies of itself.");

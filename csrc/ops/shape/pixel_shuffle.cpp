@@ -72,10 +72,37 @@ static Tensor kron(const Tensor& a, const Tensor& b) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("pixel_shuffle", pixel_shuffle, "input, upscale_factor", kNoOut, "(..., C r^2, H, W) to (..., C, H r, W r).");
-  ops.def("pixel_unshuffle", pixel_unshuffle, "input, downscale_factor", kNoOut,
-          "(..., C, H r, W r) to (..., C r^2, H, W).");
-  ops.def("kron", kron, "input, other", kMethod, "The products of all elements of input with the whole of other.");
+  ops.def("pixel_shuffle", pixel_shuffle, "input, upscale_factor", kNoOut, R"(
+    Rearranges channels into larger images: (..., C r^2, H, W) to (..., C, H r, W r).
+
+    Args:
+        upscale_factor: r.
+
+    Example:
+        >>> torch.pixel_shuffle(torch.arange(4).reshape(1, 4, 1, 1), 2)
+        tensor([[[[0, 1],
+                  [2, 3]]]]))");
+  ops.def("pixel_unshuffle", pixel_unshuffle, "input, downscale_factor", kNoOut, R"(
+    Rearranges images into more channels: (..., C, H r, W r) to (..., C r^2, H, W). It undoes pixel_shuffle().
+
+    Args:
+        downscale_factor: r.
+
+    Example:
+        >>> torch.pixel_unshuffle(torch.zeros(1, 1, 4, 6), 2).shape
+        torch.Size([1, 4, 2, 3]))");
+  ops.def("kron", kron, "input, other", kMethod, R"(
+    Computes the Kronecker product: each element of input times the whole of other.
+
+    Args:
+        other: what is repeated.
+
+    Shape:
+        (a, b) and (c, d) give (a c, b d).
+
+    Example:
+        >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2, 3]))
+        tensor([ 1,  2,  3, 10, 20, 30]))");
 });
 
 }  // namespace rl::ops

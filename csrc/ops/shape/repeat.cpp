@@ -139,18 +139,70 @@ Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut | kAnyType,
-          "Copies of the tensor side by side in each dimension.");
-  ops.def("tile", tile, "input, dims...", kMethod | kNoOut | kAnyType,
-          "Copies of the tensor side by side, counted from the last dimension.");
-  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut | kAnyType,
-          "Each slice repeated where it stands.");
+  ops.def("repeat", repeat_op, "input, repeats...", kMethod | kNoFunction | kNoOut | kAnyType, R"(
+    Copies the tensor side by side along each dimension.
+
+    Args:
+        repeats: how often along each dimension; more numbers than dimensions add dimensions in front.
+
+    Gradient:
+        Summed over the copies.
+
+    Example:
+        >>> torch.tensor([1, 2]).repeat(2)
+        tensor([1, 2, 1, 2])
+        >>> torch.tensor([1, 2]).repeat(2, 1)
+        tensor([[1, 2],
+                [1, 2]]))");
+  ops.def("tile", tile, "input, dims...", kMethod | kNoOut | kAnyType, R"(
+    Repeats the whole tensor along dimensions, as NumPy does.
+
+    Args:
+        dims: how often along each dimension; too few of them stand for the last dimensions.
+
+    Example:
+        >>> torch.tile(torch.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+        >>> torch.tile(torch.tensor([[1, 2], [3, 4]]), (2, 1))
+        tensor([[1, 2],
+                [3, 4],
+                [1, 2],
+                [3, 4]]))");
+  ops.def("repeat_interleave", repeat_indices, "repeats, *, output_size=None", kNoOut | kAnyType, R"(
+    Repeats each slice where it stands; tile() repeats the whole.
+
+    Args:
+        repeats: how often: a number, or one for each slice. Alone, it gives the indices to repeat.
+        dim: the dimension; None takes the flattened tensor.
+        output_size: the size of the result along dim, if it is known.
+
+    Example:
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+        >>> torch.repeat_interleave(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 2]), dim=0)
+        tensor([[1, 2],
+                [3, 4],
+                [3, 4]]))");
   ops.def("repeat_interleave", repeat_interleave, "input, repeats, dim=None, *, output_size=None",
           kMethod | kNoOut | kAnyType);
   ops.def("repeat_interleave", repeat_interleave_tensor, "input, repeats, dim=None, *, output_size=None",
           kMethod | kNoOut | kAnyType);
-  ops.def("unfold", unfold, "input, dimension, size, step", kMethod | kNoFunction | kView,
-          "A view of windows along a dimension, as a new last dimension.");
+  ops.def("unfold", unfold, "input, dimension, size, step", kMethod | kNoFunction | kView, R"(
+    Shows windows of a dimension, whose elements are a new last dimension.
+
+    Args:
+        dimension: the dimension.
+        size: the length of a window.
+        step: the step from one window to the next.
+
+    Gradient:
+        Elements of several windows get the sum.
+
+    Example:
+        >>> torch.arange(5).unfold(0, 3, 1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]]))");
 });
 
 }  // namespace rl::ops

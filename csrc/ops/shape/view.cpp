@@ -232,19 +232,103 @@ static Tensor view_op(const Tensor& input, const Ints& size) { return view(input
 static Tensor reshape_op(const Tensor& input, const Ints& shape) { return reshape(input, shape); }
 
 static const Register registered([](Ops& ops) {
-  ops.def("view", view_op, "input, size...", kMethod | kNoFunction | kView,
-          "The same elements in other sizes, without copying; one size may be -1.");
+  ops.def("view", view_op, "input, size...", kMethod | kNoFunction | kView, R"(
+    Shows the elements, in their order, in other sizes, without a copy; or their bytes as another type.
+
+    Args:
+        size: the sizes, of which one may be -1: what remains.
+        dtype: the type to read the bytes as; the last dimension grows or shrinks if its elements are of
+         another size.
+
+    Raises:
+        RuntimeError: strides do not allow such a view; reshape() copies then.
+
+    Example:
+        >>> x = torch.arange(6)
+        >>> x.view(2, 3)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+        >>> x.view(-1, 2).shape
+        torch.Size([3, 2])
+        >>> torch.tensor([1.0]).view(torch.int32)
+        tensor([1065353216], dtype=torch.int32))");
   ops.def("view", view_dtype, "input, dtype", kMethod | kNoFunction | kView);
-  ops.def("reshape", reshape_op, "input, shape...", kMethod | kView,
-          "The same elements in other sizes: a view if possible, else a copy.");
-  ops.def("squeeze", squeeze_all, "input", kMethod | kView, "A view without dimensions of size 1.");
+  ops.def("reshape", reshape_op, "input, shape...", kMethod | kView, R"(
+    Gives the elements, in their order, other sizes.
+
+    Args:
+        shape: the sizes, of which one may be -1: what remains.
+
+    Returns:
+        A view where strides allow it, else a copy; view() never copies.
+
+    Example:
+        >>> torch.arange(6).reshape(2, 3)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+        >>> torch.arange(6).reshape(3, -1).shape
+        torch.Size([3, 2]))");
+  ops.def("squeeze", squeeze_all, "input", kMethod | kView, R"(
+    Removes dimensions of size 1: all of them, or those named; others are left as they are.
+
+    Args:
+        dim: the dimension, or dimensions.
+
+    Example:
+        >>> x = torch.zeros(1, 3, 1)
+        >>> x.squeeze().shape
+        torch.Size([3])
+        >>> x.squeeze(0).shape
+        torch.Size([3, 1])
+        >>> x.squeeze(1).shape
+        torch.Size([1, 3, 1]))");
   ops.def("squeeze", squeeze, "input, dim", kMethod | kView);
   ops.def("squeeze", squeeze_dims, "input, dim...", kMethod | kView);
-  ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, "A view with a new dimension of size 1.");
-  ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, "Several dimensions joined to one.");
-  ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable | kBatchable,
-          "The same memory outside the graph.");
-  ops.def("alias", alias_op, "input", kView | kBatchable, "The same memory, with the identity as its history.");
+  ops.def("unsqueeze", unsqueeze, "input, dim", kMethod | kView, R"(
+    Adds a dimension of size 1.
+
+    Args:
+        dim: where it stands in the result; -1 is the end.
+
+    Example:
+        >>> x = torch.tensor([1, 2, 3])
+        >>> x.unsqueeze(0)
+        tensor([[1, 2, 3]])
+        >>> x.unsqueeze(-1).shape
+        torch.Size([3, 1]))");
+  ops.def("flatten", flatten, "input, start_dim=0, end_dim=-1", kMethod | kView, R"(
+    Joins several dimensions into one; without arguments, all of them.
+
+    Args:
+        start_dim: the first one to join.
+        end_dim: the last one to join.
+
+    Returns:
+        A view where strides allow it, else a copy.
+
+    Example:
+        >>> images = torch.zeros(8, 3, 32, 32)
+        >>> images.flatten().shape
+        torch.Size([24576])
+        >>> images.flatten(start_dim=1).shape
+        torch.Size([8, 3072]))");
+  ops.def("detach", detach, "input", kMethod | kView | kNotDifferentiable | kBatchable, R"(
+    Shows the same memory outside the graph: nothing flows back through the result.
+
+    Returns:
+        A view without history. Writing to it changes the tensor, which backward() notices.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> (2 * x).detach().requires_grad
+        False)");
+  ops.def("alias", alias_op, "input", kView | kBatchable, R"(
+    Shows the same memory with the same sizes, as another tensor object.
+
+    Example:
+        >>> x = torch.zeros(2)
+        >>> torch.alias(x).data_ptr() == x.data_ptr()
+        True)");
 });
 
 }  // namespace rl::ops

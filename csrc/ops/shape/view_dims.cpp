@@ -227,15 +227,70 @@ static Tensor sum_to_op(const Tensor& input, const Ints& size) {
 }
 
 static const Register registered([](Ops& ops) {
-  ops.def("permute", permute_op, "input, dims...", kMethod | kView, "A view with the dimensions in another order.");
-  ops.def("transpose", transpose, "input, dim0, dim1", kMethod | kView, "A view with two dimensions exchanged.");
-  ops.def("t", t, "input", kMethod | kView, "A matrix transposed, as a view.");
-  ops.def("expand", expand_op, "input, size..., *, implicit=False", kMethod | kNoFunction | kView,
-          "A view with size-1 dimensions repeated.");
-  ops.def("select", select, "input, dim, index", kMethod | kView, "A view of one index of a dimension.");
-  ops.def("narrow", narrow, "input, dim, start, length", kMethod | kView, "A view of a range of a dimension.");
-  ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut,
-          "Sums over dimensions until the tensor has these sizes.");
+  ops.def("permute", permute_op, "input, dims...", kMethod | kView, R"(
+    Puts the dimensions in another order.
+
+    Args:
+        dims: all dimensions in their new order, one by one or as one sequence.
+
+    Example:
+        >>> images = torch.zeros(8, 3, 32, 24)
+        >>> images.permute(0, 2, 3, 1).shape
+        torch.Size([8, 32, 24, 3]))");
+  ops.def("transpose", transpose, "input, dim0, dim1", kMethod | kView, R"(
+    Exchanges two dimensions.
+
+    Args:
+        dim0: one dimension.
+        dim1: the other one.
+
+    Example:
+        >>> torch.tensor([[1, 2, 3]]).transpose(0, 1)
+        tensor([[1],
+                [2],
+                [3]])
+        >>> torch.zeros(8, 10, 64).transpose(1, 2).shape
+        torch.Size([8, 64, 10]))");
+  ops.def("t", t, "input", kMethod | kView, R"(
+    Transposes a matrix; vectors and scalars are returned as they are.
+
+    Example:
+        >>> torch.t(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[1, 3],
+                [2, 4]]))");
+  ops.def("expand", expand_op, "input, size..., *, implicit=False", kMethod | kNoFunction | kView, R"(
+    Shows the tensor with dimensions of size 1 repeated, and new ones in front, without a copy.
+
+    Args:
+        size: the sizes, one by one or as one sequence; -1 keeps the size of a dimension.
+        implicit: taken for compatibility, without effect.
+
+    Returns:
+        A view in which several indices mean one element: copy it before writing.
+
+    Example:
+        >>> torch.tensor([[1], [2]]).expand(2, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]]))");
+  ops.def("select", select, "input, dim, index", kMethod | kView, R"(
+    Shows one index of a dimension, which the result no longer has: x[index] along dim.
+
+    Args:
+        index: which one; negative ones count from the end.
+
+    Example:
+        >>> torch.select(torch.tensor([[1, 2], [3, 4]]), 1, 0)
+        tensor([1, 3]))");
+  ops.def("narrow", narrow, "input, dim, start, length", kMethod | kView);
+  ops.def("sum_to_size", sum_to_op, "input, size...", kMethod | kNoFunction | kNoOut, R"(
+    Sums over dimensions until the tensor has the given sizes: what undoes a broadcast in a backward.
+
+    Args:
+        size: sizes that broadcast to those of the tensor.
+
+    Example:
+        >>> torch.ones(3, 2).sum_to_size(1, 2)
+        tensor([[3., 3.]]))");
 });
 
 }  // namespace rl::ops

@@ -69,17 +69,87 @@ Tensor without_dim(const Tensor& result, int64_t dim) { return take_geometry(res
 
 static const Register registered([](Ops& ops) {
   const uint32_t flags = kMethod | kNoFunction | kNoOut | kLazyOk;
-  ops.def("transpose_", transpose_, "input, dim0, dim1", flags, "Exchanges two dimensions of the tensor itself.");
-  ops.def("swapdims_", transpose_, "input, dim0, dim1", flags, "Exchanges two dimensions of the tensor itself.");
-  ops.def("swapaxes_", transpose_, "input, axis0, axis1", flags, "Exchanges two dimensions of the tensor itself.");
-  ops.def("t_", t_, "input", flags, "Transposes the matrix itself.");
-  ops.def("unsqueeze_", unsqueeze_, "input, dim", flags, "Gives the tensor itself a new dimension of size 1.");
-  ops.def("squeeze_", squeeze_, "input", flags, "Removes dimensions of size 1 of the tensor itself.");
+  ops.def("transpose_", transpose_, "input, dim0, dim1", flags, R"(
+    Exchanges two dimensions of the tensor itself.
+
+    Args:
+        dim0: one dimension.
+        dim1: the other one.
+
+    Example:
+        >>> torch.tensor([[1, 2]]).transpose_(0, 1)
+        tensor([[1],
+                [2]]))");
+  ops.def("swapdims_", transpose_, "input, dim0, dim1", flags, R"(
+    Exchanges two dimensions of the tensor itself, as transpose_().
+
+    Args:
+        dim0: one dimension.
+        dim1: the other one.
+
+    Example:
+        >>> torch.tensor([[1, 2]]).swapdims_(0, 1)
+        tensor([[1],
+                [2]]))");
+  ops.def("swapaxes_", transpose_, "input, axis0, axis1", flags, R"(
+    Exchanges two dimensions of the tensor itself, as transpose_().
+
+    Args:
+        axis0: one dimension.
+        axis1: the other one.
+
+    Example:
+        >>> torch.tensor([[1, 2]]).swapaxes_(0, 1)
+        tensor([[1],
+                [2]]))");
+  ops.def("t_", t_, "input", flags, R"(
+    Transposes the matrix itself.
+
+    Example:
+        >>> torch.tensor([[1, 2]]).t_()
+        tensor([[1],
+                [2]]))");
+  ops.def("unsqueeze_", unsqueeze_, "input, dim", flags, R"(
+    Gives the tensor itself a new dimension of size 1.
+
+    Args:
+        dim: where it stands in the result.
+
+    Example:
+        >>> torch.zeros(2).unsqueeze_(0)
+        tensor([[0., 0.]]))");
+  ops.def("squeeze_", squeeze_, "input", flags, R"(
+    Removes dimensions of size 1 of the tensor itself: all of them, or those named.
+
+    Args:
+        dim: the dimension, or dimensions.
+
+    Example:
+        >>> torch.zeros(1, 2).squeeze_()
+        tensor([0., 0.]))");
   ops.def("squeeze_", squeeze_dims_, "input, dim", flags);
-  ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags,
-          "Gives the tensor itself any sizes and strides over its storage.");
+  ops.def("as_strided_", as_strided_, "input, size, stride, storage_offset=None", flags, R"(
+    Gives the tensor itself any sizes and strides over its storage.
+
+    Args:
+        size: the sizes.
+        stride: the strides, in elements.
+        storage_offset: where in the storage it begins; None keeps it.
+
+    Example:
+        >>> torch.arange(4).as_strided_((2,), (2,))
+        tensor([0, 2]))");
   ops.def("resize_as_", resize_as_, "input, the_template, *, memory_format=None",
-          kMethod | kNoOut | kAnyDevice | kLazyOk | kAnyType, "Gives the tensor itself the sizes of another one.");
+          kMethod | kNoOut | kAnyDevice | kLazyOk | kAnyType, R"(
+    Gives the tensor itself the sizes of another one, as resize_().
+
+    Args:
+        the_template: the tensor whose sizes are taken.
+
+    Example:
+        >>> torch.arange(6).resize_as_(torch.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]]))");
 });
 
 }  // namespace rl::ops

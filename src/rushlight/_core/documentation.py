@@ -1,7 +1,7 @@
 """`__doc__` of ops: made from the text of their registration, for each form and name that the registration gives."""
 
 
-def of_op(registered, name, form, signatures, text):
+def of_op(op, registered, name, form, signatures, text):
     """The documentation of one form of an op.
 
     `registered` is the name in the registration and `name` the one that this object goes by, which may be an alias;
@@ -9,7 +9,9 @@ def of_op(registered, name, form, signatures, text):
     """
     if form == "inplace":
         return f"{_lines(name + '_', signatures, True)}\n{in_place(registered)}"
-    text = dedent(text)
+    from .op_docs import complete
+
+    text = complete(op, dedent(text))
     if name != registered:
         text += alias_of(registered)
     return f"{_lines(name, signatures, form == 'method')}\n{text}"
