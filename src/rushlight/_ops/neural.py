@@ -77,7 +77,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @op(name="nn.functional.one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """Turns class indices into vectors with a single 1: y[..., c] = 1 where c = input[...], else 0.
+    """Encodes class indices as one-hot vectors: y[..., c] = 1 where c = input[...], else 0.
 
     Args:
         input (Tensor): int64, not negative, any shape (*).

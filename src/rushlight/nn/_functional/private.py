@@ -74,7 +74,21 @@ def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: in
 def batch_norm_update_stats(
     input: Any, running_mean: Any, running_var: Any, momentum: float
 ) -> tuple[Any, Any]:
-    """(means, variances) of the channels of a batch; the running ones move towards them by momentum."""
+    """Computes the means and (biased) variances of the channels of a batch, and moves the running ones towards them.
+
+    Args:
+        input (Tensor): (N, C, *), not empty.
+        running_mean (Tensor): (C,), updated in place, or None.
+        running_var (Tensor): (C,), updated in place with unbiased variances, or None.
+        momentum (float): how far the running ones move.
+
+    Returns:
+        (means, variances), each (C,)
+
+    Example:
+        >>> torch.batch_norm_update_stats(torch.tensor([[1.0], [3.0]]), torch.zeros(1), torch.ones(1), 0.1)
+        (tensor([2.]), tensor([1.]))
+    """
     if input.numel() == 0:
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}"

@@ -14,28 +14,84 @@ from rushlight.nn import functional as F
 @public
 @_autocast.low
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """tanh(W x + b + U h + c)."""
+    """Takes one step of a plain recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh); see `nn.RNNCell`.
+
+    Args:
+        input (Tensor): x, (N, input_size).
+        hx (Tensor): h, (N, H).
+        w_ih (Tensor): (H, input_size).
+        w_hh (Tensor): (H, H).
+        b_ih (Tensor): (H,). Default: None
+        b_hh (Tensor): (H,). Default: None
+
+    Example:
+        >>> torch.rnn_tanh_cell(torch.ones(1, 2), torch.zeros(1, 3), torch.ones(3, 2), torch.eye(3))
+        tensor([[0.9640, 0.9640, 0.9640]])
+    """
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
 
 
 @public
 @_autocast.low
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """max(0, W x + b + U h + c)."""
+    """Takes one step of a recurrent network with ReLU: h' = max(0, W_ih x + b_ih + W_hh h + b_hh); see `nn.RNNCell`.
+
+    Args:
+        input (Tensor): x, (N, input_size).
+        hx (Tensor): h, (N, H).
+        w_ih (Tensor): (H, input_size).
+        w_hh (Tensor): (H, H).
+        b_ih (Tensor): (H,). Default: None
+        b_hh (Tensor): (H,). Default: None
+
+    Example:
+        >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.zeros(1, 3), torch.ones(3, 2), torch.eye(3))
+        tensor([[2., 2., 2.]])
+    """
     return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
 
 
 @public
 @_autocast.full
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One step of a gated recurrent unit."""
+    """Takes one step of a gated recurrent unit: h' = (1 - z) n + z h; see `nn.GRU` for z and n.
+
+    Args:
+        input (Tensor): x, (N, input_size).
+        hx (Tensor): h, (N, H).
+        w_ih (Tensor): (3 H, input_size).
+        w_hh (Tensor): (3 H, H).
+        b_ih (Tensor): (3 H,). Default: None
+        b_hh (Tensor): (3 H,). Default: None
+
+    Example:
+        >>> torch.gru_cell(torch.ones(1, 2), torch.ones(1, 1), torch.zeros(3, 2), torch.zeros(3, 1))
+        tensor([[0.5000]])
+    """
     return core.gru_step(core.linear(input, w_ih, b_ih), core.linear(hx, w_hh, b_hh), hx)
 
 
 @public
 @_autocast.full
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One step of a long short-term memory; hx and the result are (h, c)."""
+    """Takes one step of a long short-term memory: c' = f c + i g, h' = o tanh(c'); see `nn.LSTM` for i, f, g and o.
+
+    Args:
+        input (Tensor): x, (N, input_size).
+        hx (tuple): (h (N, H), c (N, H)).
+        w_ih (Tensor): (4 H, input_size).
+        w_hh (Tensor): (4 H, H).
+        b_ih (Tensor): (4 H,). Default: None
+        b_hh (Tensor): (4 H,). Default: None
+
+    Returns:
+        (h', c')
+
+    Example:
+        >>> states = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> torch.lstm_cell(torch.ones(1, 2), states, torch.zeros(4, 2), torch.zeros(4, 1))[1]
+        tensor([[0.5000]])
+    """
     h, c = hx
     return core.lstm_step(core.linear(input, w_ih, b_ih) + core.linear(h, w_hh, b_hh), c)
 
@@ -107,10 +163,20 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
 @public
 @_autocast.low
 def lstm(*args):
-    """(output, h_n, c_n) of lstm(input, (h, c), params, bias, num_layers, dropout, train, bidirectional,
-    batch_first).
+    """Runs long short-term memories over sequences; `nn.LSTM` calls it with its weights.
 
-    A packed call is lstm(data, batch_sizes, (h, c), params, ...) without batch_first.
+    Args:
+        args (any): input, (h, c), weights, bias, num_layers, dropout, train, bidirectional, batch_first; or, for
+            packed sequences, data, batch_sizes, (h, c), and the same from weights on without batch_first.
+
+    Returns:
+        (output, h_n, c_n)
+
+    Example:
+        >>> layer, x, h = nn.LSTM(2, 3), torch.randn(4, 1, 2), torch.zeros(1, 1, 3)
+        >>> output, h_n, c_n = torch.lstm(x, (h, h), layer.all_weights[0], True, 1, 0.0, False, False, False)
+        >>> output.shape
+        torch.Size([4, 1, 3])
     """
     if isinstance(args[1], rl.Tensor):
         input, batch_sizes, hx, *rest = args
@@ -130,19 +196,55 @@ def _simple(mode, args):
 @public
 @_autocast.full
 def gru(*args):
-    """(output, h_n) of a gated recurrent unit; arguments as for `lstm`, with one state."""
+    """Runs gated recurrent units over sequences; `nn.GRU` calls it with its weights.
+
+    Args:
+        args (any): as for `lstm`, with a single state h in place of (h, c).
+
+    Returns:
+        (output, h_n)
+
+    Example:
+        >>> layer, x, h = nn.GRU(2, 3), torch.randn(4, 1, 2), torch.zeros(1, 1, 3)
+        >>> torch.gru(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 3])
+    """
     return _simple("GRU", args)
 
 
 @public
 @_autocast.low
 def rnn_tanh(*args):
-    """(output, h_n) of a plain recurrent network with tanh."""
+    """Runs a plain recurrent network with tanh over sequences; `nn.RNN` calls it with its weights.
+
+    Args:
+        args (any): as for `lstm`, with a single state h in place of (h, c).
+
+    Returns:
+        (output, h_n)
+
+    Example:
+        >>> layer, x, h = nn.RNN(2, 3), torch.randn(4, 1, 2), torch.zeros(1, 1, 3)
+        >>> torch.rnn_tanh(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 3])
+    """
     return _simple("RNN_TANH", args)
 
 
 @public
 @_autocast.low
 def rnn_relu(*args):
-    """(output, h_n) of a plain recurrent network with ReLU."""
+    """Runs a plain recurrent network with ReLU over sequences; `nn.RNN` calls it with its weights.
+
+    Args:
+        args (any): as for `lstm`, with a single state h in place of (h, c).
+
+    Returns:
+        (output, h_n)
+
+    Example:
+        >>> layer, x, h = nn.RNN(2, 3), torch.randn(4, 1, 2), torch.zeros(1, 1, 3)
+        >>> torch.rnn_relu(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
+        torch.Size([4, 1, 3])
+    """
     return _simple("RNN_RELU", args)

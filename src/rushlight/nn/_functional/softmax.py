@@ -20,7 +20,7 @@ def _get_softmax_dim(name, ndim, stacklevel):
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
 ) -> Tensor:
-    """Turns scores into probabilities: y_i = e^x_i / sum_j e^x_j along dim, without overflow.
+    """Maps scores to probabilities: y_i = e^x_i / sum_j e^x_j along dim, without overflow.
 
     Args:
         input (Tensor): scores, any shape.
@@ -39,7 +39,7 @@ def softmax(
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
 ) -> Tensor:
-    """Turns scores into weights that favour the least: y_i = e^-x_i / sum_j e^-x_j along dim.
+    """Maps scores to weights that favour the least: y_i = e^-x_i / sum_j e^-x_j along dim.
 
     Args:
         input (Tensor): scores, any shape.
@@ -58,7 +58,7 @@ def softmin(
 def log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None
 ) -> Tensor:
-    """Turns scores into log probabilities: y_i = x_i - log sum_j e^x_j along dim, without overflow.
+    """Maps scores to log probabilities: y_i = x_i - log sum_j e^x_j along dim, without overflow.
 
     Args:
         input (Tensor): scores, any shape.

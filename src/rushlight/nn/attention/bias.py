@@ -10,7 +10,12 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """Says through which corner of the scores the diagonal of a causal mask goes, where L and S differ."""
+    """Says through which corner of the scores the diagonal of a causal mask goes, where L and S differ.
+
+    Example:
+        >>> nn.attention.bias.causal_lower_right(2, 3).variant.name
+        'LOWER_RIGHT'
+    """
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2

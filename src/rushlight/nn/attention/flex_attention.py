@@ -20,6 +20,10 @@ def noop_mask(batch, head, q_idx, kv_idx):
         head (Tensor): indices of heads.
         q_idx (Tensor): indices of queries.
         kv_idx (Tensor): indices of keys.
+
+    Example:
+        >>> bool(nn.attention.flex_attention.noop_mask(None, None, torch.tensor(0), torch.tensor(1)))
+        True
     """
     return q_idx.new_ones((), dtype=rl.bool)
 
@@ -43,6 +47,11 @@ class BlockMask:
         KV_LEN (int): number of keys.
         BLOCK_SIZE (int or (int, int)): sizes of the blocks that `to_dense` and `sparsity` count. Default: 128
         device (device): where. Default: 'cpu'
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> flex.BlockMask(lambda b, h, q, k: q >= k, 1, 2, 256, 256)
+        BlockMask(shape=(1, 2, 256, 256), sparsity=25.00%)
     """
 
     def __init__(self, mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128, device="cpu"):
@@ -90,6 +99,10 @@ class AuxRequest(typing.NamedTuple):
     Args:
         lse (bool): logarithms of the sums of the exponentials. Default: False
         max_scores (bool): the greatest score of each query. Default: False
+
+    Example:
+        >>> nn.attention.flex_attention.AuxRequest(lse=True).max_scores
+        False
     """
 
     lse: bool = False
@@ -102,6 +115,12 @@ class AuxOutput(typing.NamedTuple):
     Args:
         lse (Tensor): (B, H, L). Default: None
         max_scores (Tensor): (B, H, L). Default: None
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> output, more = flex.flex_attention(*torch.zeros(3, 1, 1, 2, 4), return_aux=flex.AuxRequest(max_scores=True))
+        >>> more.max_scores
+        tensor([[[0., 0.]]])
     """
 
     lse: object = None
@@ -156,6 +175,14 @@ def and_masks(*mask_mods):
 
     Args:
         mask_mods (callable): the rules.
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> window = flex.and_masks(lambda b, h, q, k: q >= k, lambda b, h, q, k: q - k < 2)
+        >>> flex.create_mask(window, None, None, 3, 3).int()[0, 0]
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [0, 1, 1]], dtype=torch.int32)
     """
 
     def both(b, h, q, k):
@@ -172,6 +199,14 @@ def or_masks(*mask_mods):
 
     Args:
         mask_mods (callable): the rules.
+
+    Example:
+        >>> flex = nn.attention.flex_attention
+        >>> either = flex.or_masks(lambda b, h, q, k: q == k, lambda b, h, q, k: k == 0)
+        >>> flex.create_mask(either, None, None, 3, 3).int()[0, 0]
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 0, 1]], dtype=torch.int32)
     """
 
     def either(b, h, q, k):

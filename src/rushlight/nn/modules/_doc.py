@@ -40,13 +40,18 @@ def documented(template: str, n: int, **further: Any) -> Any:
     return decorate
 
 
-def lazily(plain: type, found: str) -> Any:
-    """A decorator for the lazy form of a class: the docstring of the plain one without its first argument, `found`."""
+def lazily(plain: type, found: str, defaults: str = "") -> Any:
+    """A decorator for the lazy form of a class: the docstring of the plain one without its first argument, `found`.
+
+    `defaults` is what arguments that are False in the plain class are in the lazy one.
+    """
     name = plain.__name__
     first, text = (plain.__doc__ or "").split("\n", 1)
     about, arguments = text.split("Args:\n", 1)
     arguments = arguments[arguments.index("\n") + 1 :]
     arguments, example = arguments.split("Example:\n", 1)
+    if defaults:
+        arguments = arguments.replace("Default: False", f"Default: {defaults}")
     before, _, after = example.partition(f"nn.{name}(")
     given = after[: after.index(")")].partition(", ")[0]
 

@@ -133,7 +133,7 @@ class Hardtanh(Module):
         input (*) -> (*), any shape
 
     Gradient:
-        1 inside the interval, 0 outside.
+        1 strictly inside the interval, 0 elsewhere.
 
     Example:
         >>> nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 0.5, 3.0]))
@@ -665,7 +665,7 @@ class _AlongDim(Module):
 
 
 class Softmin(_AlongDim):
-    """Turns scores into weights that favour the least: y_i = e^-x_i / sum_j e^-x_j along dim.
+    """Maps scores to weights that favour the least: y_i = e^-x_i / sum_j e^-x_j along dim.
 
     Args:
         dim (int): the dimension whose weights sum to 1; None warns and guesses. Default: None
@@ -683,7 +683,7 @@ class Softmin(_AlongDim):
 
 
 class Softmax(_AlongDim):
-    """Turns scores into probabilities: y_i = e^x_i / sum_j e^x_j along dim.
+    """Maps scores to probabilities: y_i = e^x_i / sum_j e^x_j along dim.
 
     The greatest score is subtracted first, so that nothing overflows. Do not put it before
     `nn.CrossEntropyLoss`, which takes the scores themselves; for log probabilities use `nn.LogSoftmax`.
@@ -705,7 +705,7 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """Turns scores into log probabilities: y_i = x_i - log sum_j e^x_j along dim.
+    """Maps scores to log probabilities: y_i = x_i - log sum_j e^x_j along dim.
 
     More accurate than the logarithm of `nn.Softmax`, and what `nn.NLLLoss` takes.
 
@@ -725,7 +725,7 @@ class LogSoftmax(_AlongDim):
 
 
 class Softmax2d(Module):
-    """Turns scores into probabilities over the channels at each pixel: y_c = e^x_c / sum_k e^x_k.
+    """Maps scores to probabilities over the channels at each pixel: y_c = e^x_c / sum_k e^x_k.
 
     Shape:
         input (N, C, H, W) or (C, H, W) -> the same

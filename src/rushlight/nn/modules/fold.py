@@ -60,7 +60,7 @@ class Fold(Module):
 class Unfold(Module):
     """Takes sliding blocks out of images, each as a column: im2col.
 
-    A convolution is a product with the columns: `weight.flatten(1) @ unfold(x)`.
+    A convolution is a GEMM with the columns: `weight.flatten(1) @ unfold(x)`.
 
     Args:
         kernel_size (int or (int, int)): size of a block.

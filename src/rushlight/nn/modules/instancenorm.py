@@ -18,9 +18,9 @@ __all__ = [
 # Completed for each class by `documented`.
 _DOC = """Normalises each channel of each sample: y = (x - mean) / sqrt(var + eps) * weight + bias.
 
-Mean and (biased) variance are over {L} alone, so that samples do not see each other and training and
-evaluation are the same; style transfer uses it. With track_running_stats=True, evaluation takes running
-statistics as `nn.BatchNorm{n}d` does. Unlike `nn.LayerNorm` it has statistics per channel.
+Mean and (biased) variance are over {L} alone, so that samples do not see each other; style transfer uses it.
+With track_running_stats=True, evaluation takes running statistics as `nn.BatchNorm{n}d` does; without, it is the
+same as training. Unlike `nn.LayerNorm` it has statistics per channel.
 
 Args:
     num_features (int): number of channels, C.
@@ -144,19 +144,19 @@ class _LazyInstance(_LazyNormBase):
         super().initialize_parameters(input)
 
 
-@lazily(InstanceNorm1d, "num_features")
+@lazily(InstanceNorm1d, "num_features", defaults="True")
 class LazyInstanceNorm1d(_LazyInstance, _InstanceNorm):
     cls_to_become = InstanceNorm1d
     _dims = 1
 
 
-@lazily(InstanceNorm2d, "num_features")
+@lazily(InstanceNorm2d, "num_features", defaults="True")
 class LazyInstanceNorm2d(_LazyInstance, _InstanceNorm):
     cls_to_become = InstanceNorm2d
     _dims = 2
 
 
-@lazily(InstanceNorm3d, "num_features")
+@lazily(InstanceNorm3d, "num_features", defaults="True")
 class LazyInstanceNorm3d(_LazyInstance, _InstanceNorm):
     cls_to_become = InstanceNorm3d
     _dims = 3

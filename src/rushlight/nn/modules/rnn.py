@@ -178,7 +178,7 @@ class RNNBase(Module):
         Args:
             hx (Tensor): the state.
             expected_hidden_size (tuple): the shape.
-            msg (str): the error, with a place for the shape wanted and the one found. Default: a sentence
+            msg (str): the error, formatted with the shape wanted and the one found. Default: a sentence
         """
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))

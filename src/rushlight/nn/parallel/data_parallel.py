@@ -48,15 +48,44 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
     def replicate(self, module, device_ids):
+        """Returns a list with the module for each device; see `nn.parallel.replicate`.
+
+        Args:
+            module (Module): what is repeated.
+            device_ids (list): one entry for each copy.
+        """
         return replicate(module, device_ids)
 
     def scatter(self, inputs, kwargs, device_ids):
+        """Splits arguments along `dim`, a part for each device; see `nn.parallel.scatter`.
+
+        Args:
+            inputs (tuple): positional arguments.
+            kwargs (dict): keyword arguments.
+            device_ids (list): one entry for each part.
+
+        Returns:
+            (parts of inputs, parts of kwargs)
+        """
         return scatter(inputs, device_ids, self.dim), scatter(kwargs, device_ids, self.dim)
 
     def parallel_apply(self, replicas, inputs, kwargs):
+        """Calls each module with its own inputs; see `nn.parallel.parallel_apply`.
+
+        Args:
+            replicas (list of Module): what is called.
+            inputs (list): the positional arguments of each.
+            kwargs (tuple of dict): the keyword arguments of each.
+        """
         return parallel_apply(replicas, inputs, kwargs)
 
     def gather(self, outputs, output_device):
+        """Joins results along `dim`; see `nn.parallel.gather`.
+
+        Args:
+            outputs (list): a result for each part.
+            output_device (int or device): accepted.
+        """
         return gather(outputs, output_device, self.dim)
 
 
