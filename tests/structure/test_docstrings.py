@@ -3,6 +3,7 @@
 `python tests/structure/test_docstrings.py optim nn.Linear` prints all that is wrong with a namespace, or with one name.
 """
 
+import ast
 import contextlib
 import doctest
 import enum
@@ -35,7 +36,7 @@ COMPLETE = [
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp",
     "optim", "optim.lr_scheduler", "optim.swa_utils", "special", "utils.data", "utils.checkpoint",
     "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
-    "nn.attention", "nn.parallel",
+    "nn.attention", "nn.attention.bias", "nn.attention.flex_attention", "nn.grad", "nn.parallel",
     "sparse", "signal.windows", "jit", "profiler", "hub", "futures",
 ]  # fmt: skip
 # Namespaces where some names have no documentation at all. A namespace leaves when they have.
@@ -143,6 +144,26 @@ def passes_on(value):
     return inspect.Parameter.VAR_KEYWORD in kinds
 
 
+def wrong_defaults(value, entries):
+    """The parameters whose "Default: x" is not the default of the signature, as far as both are literals."""
+    try:
+        parameters = inspect.signature(value).parameters
+    except (TypeError, ValueError):
+        return
+    for entry in entries:
+        said = re.search(r"Default: (.+)$", entry.text)
+        for name in entry.names if said else ():
+            own = parameters[name].default if name in parameters else inspect.Parameter.empty
+            if type(own) not in (bool, int, float, str):
+                continue
+            try:
+                same = ast.literal_eval(said[1].rstrip(".")) == own
+            except (ValueError, SyntaxError):  # prose
+                continue
+            if not same:
+                yield f"the default of {name} is {own!r}, not {said[1]}"
+
+
 def faults(value):
     """What is wrong with the form of a documentation."""
     found, parameters = docstring.of(value), parameters_of(value)
@@ -160,6 +181,7 @@ def faults(value):
         yield f"Args lists what is no parameter: {', '.join(unknown)}"
     if "Args" in found.sections and not listed:
         yield "Args lists nothing of the form `name (type): meaning`"
+    yield from wrong_defaults(value, found.entries())
     if ">>>" not in found.sections.get("Example", ""):
         yield "there is no Example"
 
@@ -257,6 +279,7 @@ def test_the_checks_fail_where_they_must():
         ("x (Tensor)", "x, w (Tensor)", "no parameter: w"),
         ("Args:", "Example:", "order"),
         (">>>", "", "no Example"),
+        ("Default: 1", "Default: 2", "default of z is 1"),
     ]:
         assert old in GOOD and any(fault in f for f in asked(GOOD.replace(old, new))), new
     for old, new in {

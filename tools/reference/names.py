@@ -11,7 +11,7 @@ NAMESPACES = (
     "torch", "Tensor",
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func",
     "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations",
-    "nn.utils.prune", "nn.attention", "nn.parallel",
+    "nn.utils.prune", "nn.attention", "nn.attention.bias", "nn.attention.flex_attention", "nn.grad", "nn.parallel",
     "optim", "optim.lr_scheduler", "optim.swa_utils",
     "utils.data", "utils.checkpoint",
     "linalg", "fft", "special", "signal.windows", "sparse", "nested", "masked",
