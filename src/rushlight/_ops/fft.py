@@ -161,6 +161,59 @@ def _pad_ends(x, pad, mode):
     return functional.pad(x.unsqueeze(1), (pad, pad), mode).squeeze(1)
 
 
+def _check_istft(input, n_fft, hop, win, window, onesided, return_complex):
+    """What istft refuses; returns whether the input has one side of the spectrum only."""
+    if not input.is_complex():
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft "
+            "with return_complex=True."
+        )
+    if input.numel() == 0:
+        raise RuntimeError("istft: input tensor cannot be empty.")
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, got shape {list(input.shape)}")
+    full = input.shape[-2] == n_fft and (n_fft != n_fft // 2 + 1)
+    onesided = not full if onesided is None else onesided
+    expected, formula = (n_fft // 2 + 1, "n_fft / 2 + 1") if onesided else (n_fft, "n_fft")
+    if input.shape[-2] != expected:
+        raise RuntimeError(
+            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
+            f"{formula} when onesided={bool(onesided)}, but got {input.shape[-2]}"
+        )
+    if not 0 < hop <= win:
+        raise RuntimeError("istft: expected 0 < hop_length <= win_length")
+    if not 0 < win <= n_fft:
+        raise RuntimeError("istft: expected 0 < win_length <= n_fft")
+    if onesided and window is not None and window.is_complex():
+        raise RuntimeError("Cannot have onesided output if window is complex")
+    if return_complex and onesided:
+        raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+    return onesided
+
+
+def _overlap_add(frames, hop):
+    """(batch, frames, n) to (batch, total): frame i begins at i * hop."""
+    batch, count, n = frames.shape
+    starts = _ops["arange"](count, device=frames.device).unsqueeze(1) * hop
+    index = (starts + _ops["arange"](n, device=frames.device)).reshape(-1)
+    empty = _ops["zeros"](batch, n + hop * (count - 1), dtype=frames.dtype, device=frames.device)
+    return empty.index_add(1, index, frames.reshape(batch, -1))
+
+
+def _padded_to_length(signal, length):
+    """(batch, n) with zeros up to `length`, which is unusual and said."""
+    import warnings
+
+    warnings.warn(
+        "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+        "Please check your center and hop_length settings.",
+        UserWarning,
+        stacklevel=4,
+    )
+    rest = _ops["zeros"](signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device)
+    return _ops["cat"]([signal, rest], -1)
+
+
 @op(method=True)
 @takes("input")
 def istft(
@@ -178,35 +231,7 @@ def istft(
     """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
-    if not input.is_complex():
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft "
-            "with return_complex=True."
-        )
-    if input.numel() == 0:
-        raise RuntimeError("istft: input tensor cannot be empty.")
-    if input.dim() not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, got shape {list(input.shape)}")
-    full = input.shape[-2] == n_fft and (n_fft != n_fft // 2 + 1)
-    onesided = not full if onesided is None else onesided
-    if onesided and input.shape[-2] != n_fft // 2 + 1:
-        raise RuntimeError(
-            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
-            f"n_fft / 2 + 1 when onesided=True, but got {input.shape[-2]}"
-        )
-    if not onesided and input.shape[-2] != n_fft:
-        raise RuntimeError(
-            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match "
-            f"n_fft when onesided=False, but got {input.shape[-2]}"
-        )
-    if not 0 < hop <= win:
-        raise RuntimeError("istft: expected 0 < hop_length <= win_length")
-    if not 0 < win <= n_fft:
-        raise RuntimeError("istft: expected 0 < win_length <= n_fft")
-    if onesided and window is not None and window.is_complex():
-        raise RuntimeError("Cannot have onesided output if window is complex")
-    if return_complex and onesided:
-        raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+    onesided = _check_istft(input, n_fft, hop, win, window, onesided, return_complex)
     if window is None:
         _warn_once(
             "A window was not provided. A rectangular window is applied: give the one that stft had, or say "
@@ -214,7 +239,7 @@ def istft(
         )
     x = input if input.dim() == 3 else input.unsqueeze(0)
     w = _padded_window("istft", window, win, n_fft, _ops["real"](x).dtype, x.device)
-    x = x.transpose(1, 2)  # (batch, pieces, frequencies)
+    x = x.transpose(1, 2)  # (batch, frames, frequencies)
     norm = "ortho" if normalized else None
     if return_complex:
         frames = _ops["fft.ifft"](x, None, -1, norm)
@@ -222,35 +247,14 @@ def istft(
         frames = _ops["fft.irfft"](x if onesided else x[..., : n_fft // 2 + 1], n_fft, -1, norm)
         if w.is_complex():
             raise RuntimeError("istft: a complex window needs return_complex=True")
-    pieces = frames.shape[1]
-    total = n_fft + hop * (pieces - 1)
-    starts = _ops["arange"](pieces, device=x.device).unsqueeze(1) * hop
-    places = (starts + _ops["arange"](n_fft, device=x.device)).reshape(-1)
-
-    def add_up(frames):  # (batch, pieces, n_fft) to (batch, total)
-        flat = frames.reshape(frames.shape[0], -1)
-        empty = _ops["zeros"](frames.shape[0], total, dtype=frames.dtype, device=frames.device)
-        return empty.index_add(1, places, flat)
-
-    signal = add_up(frames * w)
-    weight = add_up((w * w).expand(1, pieces, n_fft))
+    signal = _overlap_add(frames * w, hop)
+    weight = _overlap_add((w * w).expand(1, frames.shape[1], n_fft), hop)
     start = n_fft // 2 if center else 0
-    end = start + length if length is not None else total - (n_fft // 2 if center else 0)
+    end = signal.shape[-1] - start if length is None else start + length
     signal, weight = signal[:, start:end], weight[:, start:end]
     if bool((weight.abs() < 1e-11).any()):
-        raise RuntimeError("window overlap add min: 1. Some places are covered by zeros of the window only")
+        raise RuntimeError("window overlap add min: 1. Some elements are covered by zeros of the window only")
     signal = signal / weight
     if length is not None and signal.shape[-1] < length:
-        import warnings
-
-        warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-            "Please check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=3,
-        )
-        rest = _ops["zeros"](
-            signal.shape[0], length - signal.shape[-1], dtype=signal.dtype, device=signal.device
-        )
-        signal = _ops["cat"]([signal, rest], -1)
+        signal = _padded_to_length(signal, length)
     return signal if input.dim() == 3 else signal.squeeze(0)

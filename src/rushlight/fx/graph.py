@@ -273,7 +273,7 @@ class Graph:
 
     def python_code(self, root_module="self", **options):
         """`def forward(self, ...)` that does what the graph says."""
-        return _write(self, root_module)
+        return _Writer(self, root_module).write()
 
 
 def last_uses(graph):
@@ -294,32 +294,35 @@ def _resolve(path):
     return value
 
 
-def _write(graph, root):
-    given, parameters, lines = {}, [], []
-    last = last_uses(graph)
+class _Writer:
+    """Writes a graph as the source of a function, and collects the globals that it needs."""
 
-    def name_of(value):
+    def __init__(self, graph, root):
+        self.graph, self.root = graph, root
+        self.given, self.parameters, self.lines = {}, [], []
+
+    def name_of(self, value):
         """A global name for an object that has no literal form."""
         path = qualified_name(value) if callable(value) else ""
         if path.startswith("builtins."):
             return path[len("builtins.") :]
         if path.startswith("torch.") and _resolve(path) is value:
-            given["torch"] = rl
+            self.given["torch"] = rl
             return path
-        wanted = (
-            re.sub(r"\W", "_", qualified_name(value))
-            if callable(value)
-            else re.sub(r"\W", "_", type(value).__name__)
-        )
+        wanted = re.sub(r"\W", "_", qualified_name(value) if callable(value) else type(value).__name__)
         name, number = wanted, 0
-        while given.get(name, value) is not value or hasattr(builtins, name) or name in graph._names.used:
+        while self.given.get(name, value) is not value or self.is_taken(name):
             number += 1
             name = f"{wanted}_{number}"
-        given[name] = value
+        self.given[name] = value
         return name
 
-    def text(value):
-        kind = type(value)
+    def is_taken(self, name):
+        return hasattr(builtins, name) or name in self.graph._names.used
+
+    def text(self, value):
+        """An argument as an expression."""
+        text, kind = self.text, type(value)
         if isinstance(value, Node):
             return value.name
         if kind in (int, bool, str, bytes, type(None), type(...)):
@@ -335,51 +338,54 @@ def _write(graph, root):
         if kind is slice:
             return f"slice({text(value.start)}, {text(value.stop)}, {text(value.step)})"
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return f"{name_of(kind)}({', '.join(map(text, value))})"
-        return name_of(value)
+            return f"{self.name_of(kind)}({', '.join(map(text, value))})"
+        return self.name_of(value)
 
-    def call(args, kwargs):
-        return ", ".join([*map(text, args), *(f"{k} = {text(v)}" for k, v in kwargs.items())])
+    def call(self, args, kwargs):
+        return ", ".join([*map(self.text, args), *(f"{k} = {self.text(v)}" for k, v in kwargs.items())])
 
-    def attribute(path):
-        result = root
+    def attribute(self, path):
+        result = self.root
         for part in path.split("."):
             result = f"{result}.{part}" if part.isidentifier() else f'getattr({result}, "{part}")'
         return result
 
-    for node in graph.nodes:
-        if node.op == "placeholder":
-            default = f" = {text(node.args[0])}" if node.args else ""
-            parameters.append(node.target + default)
-            raw = node.target.lstrip("*")
-            if raw != node.name:
-                lines.append(f"{node.name} = {raw}")
-            continue
-        if node.op == "output":
-            lines.append(f"return {text(node.args[0])}")
-            continue
+    def value(self, node):
+        """What a node computes, as an expression."""
+        text, args = self.text, node.args
         if node.op == "get_attr":
-            value = attribute(node.target)
-        elif node.op == "call_module":
-            value = f"{attribute(node.target)}({call(node.args, node.kwargs)})"
-        elif node.op == "call_method":
-            value = f"{text(node.args[0])}.{node.target}({call(node.args[1:], node.kwargs)})"
-        elif node.target in _SYMBOLS and len(node.args) == 2 and not node.kwargs:
-            value = f"{text(node.args[0])} {_SYMBOLS[node.target]} {text(node.args[1])}"
-        elif node.target is operator.neg:
-            value = f"-{text(node.args[0])}"
-        elif node.target is operator.getitem and len(node.args) == 2:
-            value = f"{text(node.args[0])}[{text(node.args[1])}]"
-        elif node.target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
-            value = f"{text(node.args[0])}.{node.args[1]}"
-        else:
-            value = f"{name_of(node.target)}({call(node.args, node.kwargs)})"
-        dead = last.get(node, ())
-        lines.append(
-            f"{node.name} = {value}" + (f";  {' = '.join(n.name for n in dead)} = None" if dead else "")
-        )
-    body = "\n    ".join(lines or ["pass"])
-    return PythonCode(f"def forward({', '.join([root, *parameters])}):\n    {body}\n", given)
+            return self.attribute(node.target)
+        if node.op == "call_module":
+            return f"{self.attribute(node.target)}({self.call(args, node.kwargs)})"
+        if node.op == "call_method":
+            return f"{text(args[0])}.{node.target}({self.call(args[1:], node.kwargs)})"
+        if node.target in _SYMBOLS and len(args) == 2 and not node.kwargs:
+            return f"{text(args[0])} {_SYMBOLS[node.target]} {text(args[1])}"
+        if node.target is operator.neg:
+            return f"-{text(args[0])}"
+        if node.target is operator.getitem and len(args) == 2:
+            return f"{text(args[0])}[{text(args[1])}]"
+        if node.target is getattr and len(args) == 2 and str(args[1]).isidentifier():
+            return f"{text(args[0])}.{args[1]}"
+        return f"{self.name_of(node.target)}({self.call(args, node.kwargs)})"
+
+    def write(self):
+        last = last_uses(self.graph)
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                default = f" = {self.text(node.args[0])}" if node.args else ""
+                self.parameters.append(node.target + default)
+                raw = node.target.lstrip("*")
+                if raw != node.name:
+                    self.lines.append(f"{node.name} = {raw}")
+            elif node.op == "output":
+                self.lines.append(f"return {self.text(node.args[0])}")
+            else:
+                dead = " = ".join(n.name for n in last.get(node, ()))
+                self.lines.append(f"{node.name} = {self.value(node)}" + (f";  {dead} = None" if dead else ""))
+        body = "\n    ".join(self.lines or ["pass"])
+        head = f"def forward({', '.join([self.root, *self.parameters])})"
+        return PythonCode(f"{head}:\n    {body}\n", self.given)
 
 
 __getattr__ = _unsupported_attribute(__name__)
