@@ -41,7 +41,7 @@ COMPLETE = [
 ]  # fmt: skip
 # Namespaces where some names have no documentation at all. A namespace leaves when they have.
 SILENT = [
-    "torch", "fx", "distributed",
+    "torch", "distributed",
 ]  # fmt: skip
 # Functions that PyTorch offers by name without a page in its reference: bindings of other libraries, primitives of the
 # compiler, and names of early versions. A sentence is enough for them.

@@ -22,6 +22,12 @@ _tracing = False
 
 
 def is_fx_tracing():
+    """Tells whether a function is being traced in this thread.
+
+    Example:
+        >>> torch.fx.is_fx_tracing()
+        False
+    """
     return _tracing
 
 
@@ -29,7 +35,22 @@ is_fx_symbolic_tracing = is_fx_tracing
 
 
 def wrap(fn_or_name):
-    """Marks a function of the calling module: traced programs call it instead of being traced through it."""
+    """Marks a function of the calling module: traced programs call it instead of being traced through it.
+
+    Args:
+        fn_or_name (callable or str): a global function of this module, or its name.
+
+    Returns:
+        fn_or_name.
+
+    Example:
+        >>> def length(x):
+        ...     return len(x)
+        >>> _ = torch.fx.wrap("length")
+        >>> traced = torch.fx.symbolic_trace(lambda x: x * length(x))
+        >>> traced(torch.ones(3))
+        tensor([3., 3., 3.])
+    """
     if not (callable(fn_or_name) or isinstance(fn_or_name, str)):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
     if callable(fn_or_name) and not hasattr(fn_or_name, "__code__"):
@@ -74,7 +95,21 @@ _orig_module_getattr = Module.__getattr__
 
 
 class Tracer(TracerBase):
-    """Traces modules and functions. Derive from it to choose which modules stay one call (is_leaf_module)."""
+    """Traces modules and functions; derive from it to choose which modules stay one call.
+
+    Args:
+        autowrap_modules (tuple): modules whose functions are recorded when they get proxies. Default: (math,)
+        autowrap_functions (tuple): further functions of that kind. Default: ()
+        param_shapes_constant (bool): accepted. Default: False
+
+    Example:
+        >>> class Flat(torch.fx.Tracer):
+        ...     def is_leaf_module(self, module, path):
+        ...         return False
+        >>> graph = Flat().trace(nn.Sequential(nn.ReLU()))
+        >>> [node.op for node in graph.nodes]
+        ['placeholder', 'call_function', 'output']
+    """
 
     proxy_buffer_attributes = False
     traced_func_name = "forward"
@@ -220,7 +255,25 @@ class Tracer(TracerBase):
 
 
 def symbolic_trace(root, concrete_args=None):
-    """The module or function as a GraphModule: its graph can be read and rewritten."""
+    """A module or function as a GraphModule, whose graph can be read and rewritten.
+
+    It is run once with proxies for its arguments; control flow that depends on their values cannot be traced.
+
+    Args:
+        root (nn.Module or callable): what to trace.
+        concrete_args (dict): values of arguments that are not traced, by name. Default: None
+
+    Raises:
+        TraceError: the program asks for the value of a proxy.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) * 2)
+        >>> print(traced.code.strip())
+        def forward(self, x):
+            relu = torch.relu(x);  x = None
+            mul = relu * 2;  relu = None
+            return mul
+    """
     from rushlight.fx.graph_module import GraphModule
 
     tracer = Tracer()

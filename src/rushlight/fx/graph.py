@@ -26,7 +26,11 @@ class PythonCode:
 
 
 class CodeGen:
-    """How source is written; PyTorch lets programs replace it, here it is only carried."""
+    """How source is written; PyTorch lets programs replace it, here it is only carried.
+
+    Example:
+        >>> torch.fx.Graph().set_codegen(torch.fx.CodeGen())
+    """
 
 
 class _Names:
@@ -92,7 +96,24 @@ class _InsertPoint:
 
 
 class Graph:
-    """Steps from placeholders to one output, each a Node."""
+    """The steps of a function, from placeholders to one output, each of them a Node.
+
+    `nodes` are in the order in which they run. Methods named after kinds of nodes make them, at the end or at
+    the place that inserting_before and inserting_after set; lint() checks the graph.
+
+    Args:
+        owning_module (GraphModule): accepted. Default: None
+        tracer_cls (type): accepted. Default: None
+        tracer_extras (dict): accepted. Default: None
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.add, (x, 1))
+        >>> _ = graph.output(y)
+        >>> torch.fx.GraphModule(nn.Module(), graph)(torch.ones(2))
+        tensor([2., 2.])
+    """
 
     def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
         self._root = Node(self, "", "root", "", (), {})
@@ -105,22 +126,33 @@ class Graph:
 
     @property
     def nodes(self):
+        """The nodes in their order; the graph may be changed while going through them."""
         return _NodeList(self)
 
     @property
     def output_node_or_none(self):
+        """The output, if there is one."""
         return next((n for n in reversed(self.nodes) if n.op == "output"), None)
 
     def output_node(self):
+        """The output."""
         node = self.output_node_or_none
         if node is None:
             raise AssertionError("the graph has no output")
         return node
 
     def set_codegen(self, codegen):
+        """Accepts another way of writing source."""
         self._codegen = codegen
 
     def find_nodes(self, *, op, target=None, sort=True):
+        """The nodes of a kind.
+
+        Args:
+            op (str): the kind.
+            target (object): what they call; None takes all. Default: None
+            sort (bool): accepted. Default: True
+        """
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     # making nodes
@@ -146,23 +178,29 @@ class Graph:
         return target.replace(".", "_") if isinstance(target, str) else str(target)
 
     def placeholder(self, name, type_expr=None, default_value=...):
+        """A new argument of the function."""
         return self.create_node(
             "placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr
         )
 
     def get_attr(self, qualified_name, type_expr=None):
+        """A new node that reads an attribute of the module, by its path."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(self, module_name, args=None, kwargs=None, type_expr=None):
+        """A new node that calls a submodule, by its path."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(self, method_name, args=None, kwargs=None, type_expr=None):
+        """A new node that calls a method of its first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None):
+        """A new node that calls a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def output(self, result, type_expr=None):
+        """A new node that returns a value."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node, arg_transform=lambda n: n):
@@ -193,6 +231,7 @@ class Graph:
     # changing the graph
 
     def erase_node(self, to_erase):
+        """Removes a node that has no users."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
@@ -259,6 +298,7 @@ class Graph:
         return "\n".join(["graph():", *("    " + n.format_node() for n in self.nodes)])
 
     def print_tabular(self):
+        """Prints the nodes as a table."""
         rows = [("opcode", "name", "target", "args", "kwargs")]
         rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]

@@ -28,9 +28,20 @@ def _put(target, name, value):
 
 
 class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
-    """A graph that runs: `graph` to read or change, recompile() after a change, `code` to see the source.
+    """A graph that runs as a module: `graph` to read or change, recompile() after a change, `code` for the source.
 
-    Each instance has a class of its own, so that forward can be replaced.
+    Args:
+        *args (object): the module (or dict) that parameters and submodules are taken from, the Graph, and the
+            name of the class; a name is also taken as class_name.
+
+    Example:
+        >>> traced = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 2), nn.ReLU()))
+        >>> for node in traced.graph.nodes:
+        ...     if node.op == "call_module" and node.target == "1":
+        ...         node.op, node.target = "call_method", "tanh"
+        >>> _ = traced.recompile()
+        >>> "tanh" in traced.code
+        True
     """
 
     def __new__(cls, *args, **kwargs):

@@ -8,7 +8,25 @@ from rushlight.fx.proxy import Proxy, TracerBase
 
 
 class Interpreter:
-    """Runs a GraphModule one node at a time; override a method to change what a kind of node does."""
+    """Runs a GraphModule one node at a time; override a method to change what a kind of node does.
+
+    Args:
+        module (GraphModule): what is run.
+        garbage_collect_values (bool): lets go of results after their last use. Default: True
+        graph (Graph): run instead of the module's own. Default: None
+
+    Example:
+        >>> class Names(torch.fx.Interpreter):
+        ...     def run_node(self, node):
+        ...         print(node.name)
+        ...         return super().run_node(node)
+        >>> Names(torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)).run(torch.ones(1))
+        x
+        relu
+        add
+        output
+        tensor([2.])
+    """
 
     def __init__(self, module, garbage_collect_values=True, graph=None):
         self.module = module
@@ -100,7 +118,20 @@ class _Rewriter(TracerBase):
 
 
 class Transformer(Interpreter):
-    """An interpreter whose values are proxies of a new graph: transform() gives the module rewritten."""
+    """An interpreter whose values are proxies of a new graph: transform() gives the module rewritten.
+
+    Args:
+        module (GraphModule): what is rewritten.
+
+    Example:
+        >>> class Softer(torch.fx.Transformer):
+        ...     def call_function(self, target, args, kwargs):
+        ...         target = torch.tanh if target is torch.relu else target
+        ...         return super().call_function(target, args, kwargs)
+        >>> module = Softer(torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)).transform()
+        >>> module(torch.zeros(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, module):
         super().__init__(module)

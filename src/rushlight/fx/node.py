@@ -16,7 +16,16 @@ _OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module"
 
 
 def map_aggregate(a, fn):
-    """The argument with fn applied to its leaves: lists, tuples, dicts and slices are rebuilt."""
+    """An argument with fn applied to its leaves: lists, tuples, dicts and slices are rebuilt around them.
+
+    Args:
+        a (object): the argument of a node.
+        fn (callable): applied to everything that is no such container.
+
+    Example:
+        >>> torch.fx.node.map_aggregate((1, [2, {"a": 3}]), lambda x: x * 10)
+        (10, [20, {'a': 30}])
+    """
     if isinstance(a, tuple):
         mapped = [map_aggregate(item, fn) for item in a]
         return type(a)(*mapped) if hasattr(a, "_fields") else tuple(mapped)
@@ -30,7 +39,18 @@ def map_aggregate(a, fn):
 
 
 def map_arg(a, fn):
-    """The argument with fn applied to the nodes in it."""
+    """An argument with fn applied to the nodes in it; other values stay.
+
+    Args:
+        a (object): the argument of a node.
+        fn (callable): from a Node to what takes its place.
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> torch.fx.node.map_arg((x, 2), lambda node: node.name)
+        ('x', 2)
+    """
     return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Node) else leaf)
 
 
@@ -54,7 +74,25 @@ def qualified_name(function):
 
 
 class Node:
-    """A step of a Graph, made by the graph's methods. `users` are the nodes that take its result."""
+    """A step of a Graph, made by the graph's methods.
+
+    `op` is its kind, `target` what it calls, `args` and `kwargs` its arguments, in which other nodes stand for
+    their results; `users` are the nodes that take its result, `meta` is a dict for one's own use.
+
+    Args:
+        graph (Graph): that it belongs to.
+        name (str): of its result.
+        op (str): "placeholder", "get_attr", "call_function", "call_method", "call_module" or "output".
+        target (callable or str): what is called: a function, or the name of a method, module or attribute.
+        args (tuple): positional arguments.
+        kwargs (dict): keyword arguments.
+        return_type (type): of the result. Default: None
+
+    Example:
+        >>> graph = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1).graph
+        >>> [(node.op, node.name) for node in graph.nodes]
+        [('placeholder', 'x'), ('call_function', 'relu'), ('call_function', 'add'), ('output', 'output')]
+    """
 
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None):
         if op not in _OPS:
@@ -107,16 +145,19 @@ class Node:
         self._next.prepend(x)
 
     def update_arg(self, idx, arg):
+        """Puts another value in the place of a positional argument."""
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx, arg):
+        """Puts a value before a positional argument."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     def update_kwarg(self, key, arg):
+        """Puts another value in the place of a keyword argument."""
         self.kwargs = {**self.kwargs, key: arg}
 
     def replace_input_with(self, old_input, new_input):
@@ -155,6 +196,7 @@ class Node:
         return
 
     def format_node(self, placeholder_names=None, maybe_return_typename=None):
+        """The node as a line of text."""
         kind = f": {getattr(self.type, '__name__', self.type)}" if self.type is not None else ""
         if self.op == "placeholder":
             default = f" (default={self.args[0]!r})" if self.args else ""

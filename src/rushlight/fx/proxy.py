@@ -13,7 +13,19 @@ class TraceError(ValueError):
 
 
 class Proxy:
-    """Stands for a tensor (or any value) while a function is traced."""
+    """Stands for a tensor (or any value) while a function is traced: what is done to it becomes a node.
+
+    Args:
+        node (Node): whose result it stands for.
+        tracer (Tracer): that records; None appends to the node's graph. Default: None
+
+    Example:
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> y = (x + 1).relu()
+        >>> [node.name for node in graph.nodes]
+        ['x', 'add', 'relu']
+    """
 
     def __init__(self, node, tracer=None):
         self.node = node
@@ -48,6 +60,7 @@ class Proxy:
         )
 
     def keys(self):
+        """What ** takes of the value: the tracer says whether that can be known."""
         return self.tracer.keys(self)
 
     @classmethod

@@ -75,8 +75,21 @@ def _find(graph, pattern):
 
 
 def replace_pattern(gm, pattern, replacement):
-    """Puts `replacement` wherever the graph of `gm` computes what `pattern` does; both are functions of the same
-    parameters, or GraphModules. Returns the matches.
+    """Puts a replacement wherever a graph computes what a pattern does.
+
+    Args:
+        gm (GraphModule): changed in place.
+        pattern (callable or GraphModule): what is looked for.
+        replacement (callable or GraphModule): of the same parameters.
+
+    Returns:
+        A list with a match for each place.
+
+    Example:
+        >>> gm = torch.fx.symbolic_trace(lambda x, y: torch.relu(torch.add(x, y)))
+        >>> matches = torch.fx.replace_pattern(gm, lambda a, b: torch.add(a, b), lambda a, b: torch.mul(a, b))
+        >>> len(matches), gm(torch.tensor(2.0), torch.tensor(3.0))
+        (1, tensor(6.))
     """
     pattern, replacement = _graph_of(pattern), _graph_of(replacement)
     names = [n for n in pattern.nodes if n.op == "placeholder"]
