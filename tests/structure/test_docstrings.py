@@ -35,7 +35,7 @@ from rushlight._core import signature as _signature  # noqa: E402
 COMPLETE = [
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp",
     "optim", "optim.lr_scheduler", "optim.swa_utils", "special", "utils.data", "utils.checkpoint",
-    "nn", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
+    "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
     "nn.attention", "nn.attention.bias", "nn.attention.flex_attention", "nn.grad", "nn.parallel",
     "sparse", "signal.windows", "jit", "profiler", "hub", "futures",
 ]  # fmt: skip

@@ -234,7 +234,7 @@ def normalize(
         p (float): exponent of the norm. Default: 2.0
         dim (int): the dimension that holds the vectors. Default: 1
         eps (float): the least norm a vector is divided by. Default: 1e-12
-        out (Tensor): where the result is written; it has no gradient then. Default: None
+        out (Tensor): where the result is written; not for inputs that require gradients. Default: None
 
     Example:
         >>> F.normalize(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))

@@ -93,11 +93,7 @@ def _too_early(module, kind):
 
 
 def _no_forward(self, *input):
-    """Computes the module's output from its inputs; every subclass writes its own. It is run by calling the module.
-
-    Raises:
-        NotImplementedError: the class has no forward.
-    """
+    """Computes the module's output from its inputs. Call the module itself instead, so that hooks run too."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 

@@ -16,29 +16,76 @@ class FloatFunctional(rl.nn.Module):
         self.activation_post_process = rl.nn.Identity()
 
     def forward(self, x):
+        """Raises RuntimeError: the operations are called by their names.
+
+        Args:
+            x (any): not used.
+        """
         raise RuntimeError(
             "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
         )
 
     def add(self, x, y):
+        """Computes x + y.
+
+        Args:
+            x (Tensor): left operand.
+            y (Tensor): right operand.
+        """
         return self.activation_post_process(rl.add(x, y))
 
     def add_scalar(self, x, y):
+        """Computes x + y for a number y.
+
+        Args:
+            x (Tensor): left operand.
+            y (float): a number.
+        """
         return rl.add(x, y)
 
     def mul(self, x, y):
+        """Computes x * y.
+
+        Args:
+            x (Tensor): left operand.
+            y (Tensor): right operand.
+        """
         return self.activation_post_process(rl.mul(x, y))
 
     def mul_scalar(self, x, y):
+        """Computes x * y for a number y.
+
+        Args:
+            x (Tensor): left operand.
+            y (float): a number.
+        """
         return rl.mul(x, y)
 
     def cat(self, x, dim=0):
+        """Joins tensors along a dimension.
+
+        Args:
+            x (sequence of Tensor): what is joined.
+            dim (int): the dimension. Default: 0
+        """
         return self.activation_post_process(rl.cat(x, dim=dim))
 
     def add_relu(self, x, y):
+        """Computes max(0, x + y).
+
+        Args:
+            x (Tensor): left operand.
+            y (Tensor): right operand.
+        """
         return self.activation_post_process(rl.relu(rl.add(x, y)))
 
     def matmul(self, x, y):
+        """Computes the matrix product x @ y.
+
+        Args:
+            x (Tensor): left operand.
+            y (Tensor): right operand.
+        """
         return self.activation_post_process(rl.matmul(x, y))
 
 
