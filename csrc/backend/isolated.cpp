@@ -179,6 +179,8 @@ constinit const Backend isolated = {tables_of<Isolated>(), "isolated", false};
 
 }  // namespace
 
-void register_isolated_backend() { register_backend(DeviceType::PrivateUse1, &isolated); }
+void register_isolated_backend(bool present) {
+  register_backend(DeviceType::PrivateUse1, present ? &isolated : nullptr);
+}
 
 }  // namespace rl

@@ -2,6 +2,6 @@
 #pragma once
 namespace rl {
 
-void register_isolated_backend();  // as that of `privateuseone`
+void register_isolated_backend(bool present);  // as that of `privateuseone`, or none again
 
 }  // namespace rl

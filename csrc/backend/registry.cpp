@@ -14,9 +14,11 @@ const Backend* register_backend(DeviceType type, const Backend* backend) {
 }
 
 void fail_without_backend(Device device) {
-  fail(ErrorKind::Assertion,
-       device.type == DeviceType::Cuda ? "Torch not compiled with CUDA enabled" : "rushlight has no backend for ",
-       device.type == DeviceType::Cuda ? "" : device.name(),
+  CHECK(device.type != DeviceType::PrivateUse1, Runtime, "PyTorch is not linked with support for ", device.name(),
+        " devices");
+  const bool cuda = device.type == DeviceType::Cuda;
+  fail(ErrorKind::Assertion, cuda ? "Torch not compiled with CUDA enabled" : "rushlight has no backend for ",
+       cuda ? "" : device.name(),
        "\n  There is no GPU here. Ask first: device = \"cuda\" if torch.cuda.is_available() else \"cpu\"");
 }
 

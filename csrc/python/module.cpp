@@ -142,7 +142,7 @@ const Register registered([](Ops& ops) {
         >>> torch.get_default_dtype()
         torch.float32)");
   ops.def("_set_default_dtype", put_default_dtype, "d", kNoOut | kAnyType);
-  ops.def("_register_isolated_device", register_isolated_backend, "", kNoOut);
+  ops.def("_register_isolated_device", register_isolated_backend, "present", kNoOut);
   ops.def("_default_device", get_default_device, "", kNoOut);
   ops.def("_set_default_device", put_default_device, "d", kNoOut);
   ops.def("promote_types", promote_op, "type1, type2", kNoOut | kAnyType, R"(

@@ -21,7 +21,7 @@ inline char* allocate_on(Device device, int64_t bytes) {
 }
 inline void release_on(Device device, void* memory, int64_t bytes) {
   if (device.is_cpu()) return deallocate(memory, static_cast<size_t>(bytes));
-  backend(device).memory->release(device, memory, bytes);
+  if (has_backend(device)) backend(device).memory->release(device, memory, bytes);  // else it went with its device
 }
 
 constexpr size_t kMaxSpare = 256;

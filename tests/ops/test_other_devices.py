@@ -4,6 +4,8 @@ The device is `privateuseone` with csrc/backend/isolated.cpp behind it: the CPU'
 page of the host's. An op that reads such memory itself raises, or stops the process; it must ask for a copy.
 """
 
+import gc
+
 import numpy as np
 import pytest
 from specs import ALL
@@ -15,7 +17,10 @@ DEVICE = "privateuseone:0"
 
 @pytest.fixture(autouse=True, scope="module")
 def device():
-    rl._C.ops["_register_isolated_device"]()
+    rl._C.ops["_register_isolated_device"](True)
+    yield
+    gc.collect()
+    rl._C.ops["_register_isolated_device"](False)
 
 
 def moved(value, device):
