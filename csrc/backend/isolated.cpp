@@ -17,7 +17,7 @@ namespace {
 // Ops must be right on a device whose memory the host cannot reach. Here such a device is made of the host's own
 // memory: an address on it is the host's with its highest bit turned over, to which no page can belong, so that an op
 // which follows one stops there. Kernels are the CPU's, called with the addresses turned back. What is not on the
-// device (numbers, tables of indices, null) has an address of the host's, and stays as it is.
+// device (scalars, tables of indices, null) has an address of the host's, and stays as it is.
 
 constexpr uintptr_t kElsewhere = uintptr_t{1} << 63;
 

@@ -188,13 +188,28 @@ HOMES = {
     "uninstall_as_torch": "_compat.alias",
     "vmap": "_transforms.vmap.call",
     "while_loop": "_compat.control_flow",
+    "BFloat16Storage": "storage",
+    "BoolStorage": "storage",
+    "ByteStorage": "storage",
+    "CharStorage": "storage",
+    "ComplexDoubleStorage": "storage",
+    "ComplexFloatStorage": "storage",
+    "DoubleStorage": "storage",
+    "FloatStorage": "storage",
+    "HalfStorage": "storage",
+    "IntStorage": "storage",
+    "LongStorage": "storage",
+    "QInt32Storage": "storage",
+    "QInt8Storage": "storage",
+    "QUInt2x4Storage": "storage",
+    "QUInt4x2Storage": "storage",
+    "QUInt8Storage": "storage",
+    "ShortStorage": "storage",
 }
 
 
 def find(name):
     """The module that holds a name, or None."""
-    if name.endswith("Storage") and name != "Storage":
-        return "storage"
     if name.startswith("_sym_"):
         return "_compat.symbolic"
     return "_ops._foreach" if name.startswith("_foreach_") else HOMES.get(name)

@@ -204,16 +204,15 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     rows = math.comb(total, min(r, total - r, 64))  # past 64 it is too many anyway
     input.new_empty((min(rows, 2**62), r), dtype=_C.int64)
     first = 0 if with_replacement else 1
-    index = _ops["triu_indices"](n, n, first, device=input.device).mT  # pairs are a triangle
-    for _ in range(r - 2):  # each row is followed by all that may stand behind its last place
+    # On the host whatever the input's device: each step's size depends on the values of the one before.
+    index = _ops["triu_indices"](n, n, first).mT  # pairs are a triangle
+    for _ in range(r - 2):  # each row is followed by all that may stand behind its last index
         after = index[:, -1] + first
         count = n - after
         rows = _ops["repeat_interleave"](count)
-        place = _ops["arange"](rows.numel(), device=input.device) + (
-            after - count.cumsum(0) + count
-        ).index_select(0, rows)
-        index = _ops["cat"]((index.index_select(0, rows), place.unsqueeze(1)), 1)
-    return input.index_select(0, index.reshape(-1)).reshape(-1, r)
+        last = _ops["arange"](rows.numel()) + (after - count.cumsum(0) + count).index_select(0, rows)
+        index = _ops["cat"]((index.index_select(0, rows), last.unsqueeze(1)), 1)
+    return input.index_select(0, index.reshape(-1).to(input.device)).reshape(-1, r)
 
 
 @op(method=True, out="exact")
