@@ -37,7 +37,11 @@ void AccumulateGrad::add(Tensor g) {
     if (v->grad && !grad_enabled() && (!is_sparse(Tensor::borrow(v->grad)) || is_sparse(g)))
       g = add_by_class(Tensor::borrow(v->grad), g, true);
     else if (v->grad) g = add_by_class(Tensor::borrow(v->grad), g);
-    else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object()))) g = detached_by_class(g);
+    else if (!grad_enabled() && g_adds_itself(Py_TYPE(g.object())))
+      // Later gradients are added to it in place: the elements of a plain tensor must be its own.
+      g = Py_TYPE(g.object()) != g_tensor_type || non_overlapping_and_dense(g.sizes(), g.strides())
+              ? detached_by_class(g)
+              : tensor_of(PyObject_CallMethod(g.object(), "clone", nullptr));
     else if (!grad_enabled()) {
       // Two references: the engine's and ours.
       const int shared = Py_REFCNT(g.object()) > 2;

@@ -58,7 +58,8 @@ Tensors root_gradients(const Tensors& roots, PyObject* given, int64_t rows) {
       CHECK(!is_complex(r.dtype()), Runtime,
             "grad can be implicitly created only for real scalar outputs but got torch.", info(r.dtype()).name);
       NoGrad raw;
-      if (dispatching() && dispatches(Py_TYPE(r.object()))) out.push_back(ones_like(r));
+      PyObject* root = r.object();
+      if (dispatching() && anybody_dispatches(&root, 1)) out.push_back(ones_like(r));
       else out.push_back(ops::full(r.sizes(), Scalar(1), r.dtype(), r.device()));
     }
   }

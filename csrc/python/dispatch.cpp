@@ -71,7 +71,9 @@ Tensor as_tensor(PyObject* made) {
   CHECK(is_tensor(made), Type, "__torch_dispatch__ returned ", Py_TYPE(made)->tp_name, " where a gradient is a Tensor");
   return Tensor::own(reinterpret_cast<TensorObject*>(made));
 }
-bool by_class(const Tensor& t) { return dispatching() && t_dispatch && dispatches(Py_TYPE(t.object())); }
+// A gradient of a class that dispatches, or any gradient while a mode wants to see what is computed.
+bool goes_through_python(PyTypeObject* type) { return t_dispatch && (t_modes || dispatches(type)); }
+bool by_class(const Tensor& t) { return dispatching() && goes_through_python(Py_TYPE(t.object())); }
 
 EngineOps g_plain;
 
@@ -147,7 +149,7 @@ PyObject* dispatch_method(const char* name, PyObject* const* args, Py_ssize_t na
 
 void dispatch_engine_ops() {
   g_plain = g_engine_ops;
-  g_adds_itself = dispatches;
+  g_adds_itself = goes_through_python;
   g_engine_ops.sum_to = [](const Tensor& t, IntSpan sizes) {
     if (!by_class(t)) return g_plain.sum_to(t, sizes);
     Owned shape(size_object(sizes));

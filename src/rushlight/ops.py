@@ -348,6 +348,22 @@ class _Vjp(Overload):
     def __reduce__(self):
         return vjp, (self._of,)
 
+    @property
+    def _schema(self):
+        from ._dispatch.schema import FunctionSchema
+
+        return FunctionSchema(self.overloadpacket._qualified_op_name, self._overloadname, [], [])
+
+
+class _VjpOp:
+    """torch.ops.rushlight.<op>_vjp, as the source of a traced graph names it."""
+
+    def __init__(self, name):
+        self._of = getattr(aten, name.removesuffix("_vjp"))
+
+    def __getattr__(self, overload):
+        return vjp(getattr(self._of, overload))
+
 
 _vjps: dict = {}
 
@@ -417,6 +433,8 @@ class Namespace:
         self.__name__ = name
 
     def __getattr__(self, name):
+        if self.__name__ == "rushlight" and name.endswith("_vjp"):
+            return _VjpOp(name)
         function = _find(name) if self.__name__ == "aten" else None
         if self.__name__ in _TABLES:
             import importlib

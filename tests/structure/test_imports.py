@@ -55,7 +55,7 @@ ALLOWED = {
     "functional": {"_core", "rushlight"},
     "functorch": {"_core", "_functorch", "_ops", "_transforms", "func", "version", "rushlight"},
     "futures": {"_core"},
-    "fx": {"_compat", "_core", "nn", "utils", "rushlight"},
+    "fx": {"_compat", "_core", "_dispatch", "_subclasses", "nn", "ops", "utils", "rushlight"},
     "hub": {"_core", "rushlight"},
     "jit": {"_C", "_core", "nn", "serialization", "rushlight"},
     "library": {"_core", "_dispatch", "ops", "rushlight"},

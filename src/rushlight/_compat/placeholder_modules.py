@@ -128,10 +128,7 @@ export.decomp_utils: CustomDecompTable
 export.dynamic_shapes: Dim=_compat.export_dims.Dim dims=_compat.export_dims.dims _DimHint=_compat.export_dims._DimHint ShapesCollection
 export.experimental:
 export.graph_signature: InputKind(USER_INPUT PARAMETER BUFFER CONSTANT_TENSOR CUSTOM_OBJ TOKEN) OutputKind(USER_OUTPUT LOSS_OUTPUT BUFFER_MUTATION GRADIENT_TO_PARAMETER)
-fx._pytree: register_pytree_flatten_spec=_core.unsupported.nothing _dict_flatten_spec _list_flatten_spec tree_flatten_spec
-fx.experimental:
 fx.experimental.optimization: fuse
-fx.experimental.proxy_tensor: make_fx get_proxy_mode maybe_disable_fake_tensor_mode
 fx.experimental.symbolic_shapes: ShapeEnv GuardOnDataDependentSymNode! free_symbols free_unbacked_symbols guard_or_false=_core.unsupported.truth guard_or_true=_core.unsupported.truth statically_known_true=_core.unsupported.truth guard_size_oblivious=_core.unsupported.truth is_concrete_int=_core.unsupported.always is_nested_int=nested._ragged_size.is_nested_int
 fx.passes.infra:
 fx.passes.infra.pass_base: PassBase PassResult

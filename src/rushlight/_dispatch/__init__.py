@@ -75,6 +75,8 @@ def call(function, args, kwargs):
     overload, args, kwargs = _ops.resolve(function, args, kwargs)
     if flags & FACTORY and next(tensors_in(args), None) is None and "out" not in kwargs:
         kwargs = _with_device(kwargs)
+    elif name.endswith("_like") or name.startswith("new_"):
+        kwargs = {"pin_memory": False, **kwargs}
     return call_overload(overload, args, kwargs)
 
 

@@ -182,3 +182,13 @@ def _real(x):
 @rule("true_divide")
 def _true_divide(x, other):
     return _C.ops["div"](x, other)
+
+
+@rule("layer_norm", "nn.functional.layer_norm")
+def _layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+    return aten.native_layer_norm(input, list(normalized_shape), weight, bias, eps)[0]
+
+
+@rule("batch_norm", "nn.functional.batch_norm")
+def _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
+    return aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]

@@ -163,6 +163,10 @@ def lift_fresh(input):
 lift = lift_fresh
 
 
+def lift_fresh_copy(input):
+    return input.clone()
+
+
 def index(input, indices):
     return input[tuple(slice(None) if i is None else i for i in indices)]
 

@@ -34,6 +34,29 @@ def _item(x):
     return _primitive("_local_scalar_dense", "default", x)
 
 
+@rule("tensor")
+def _tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    if isinstance(data, _C.Tensor) and not run_plain(_has_values, data):
+        return NotImplemented
+    made = run_plain(_C.ops["tensor"], data, dtype=dtype, device="cpu")
+    lifted = _primitive("lift_fresh", "default", made)
+    device = rl.get_default_device() if device is None else rl.device(device)
+    if device.type != "cpu":
+        lifted = _primitive("_to_copy", "default", lifted, device=device)
+    return lifted.requires_grad_() if requires_grad else lifted
+
+
+def _has_values(x):
+    return type(x) is _C.Tensor and not x.is_meta
+
+
+@rule("full")
+def _full(size, fill_value, **options):
+    if not isinstance(fill_value, _C.Tensor):
+        return NotImplemented
+    return rl.full(size, fill_value.item(), **{"dtype": fill_value.dtype, **options})
+
+
 @rule("tolist")
 def _tolist(x):
     return _refused(x, "tolist")

@@ -13,6 +13,7 @@ from . import Tensor, tensors_in
 from .record import Unsaved
 
 FORMULAS: dict = {}
+_TAKES_NONE = {"native_batch_norm"}
 SAVES: dict = {}  # the same names -> which values of the call the formula reads
 
 
@@ -55,6 +56,11 @@ def formula(*names, saves=_all):
         return function
 
     return register
+
+
+def wants_zeros(overload):
+    """Whether its backward takes zeros, not None, for results that nobody used."""
+    return overload.namespace == "aten" and overload.base in FORMULAS and overload.base not in _TAKES_NONE
 
 
 def backward(call, grads, needs):
@@ -365,3 +371,22 @@ def _fill(call, g):
 @formula("copy", saves=_nothing)
 def _copy(call, g):
     return (lambda: rl.zeros_like(g), lambda: g)
+
+
+def _not_running(call):
+    """The running statistics of a batch norm in training are written to, and not read."""
+    count = len([v for v in call.args[:3] if isinstance(v, Tensor)])
+    return Saves([i < count or not call.args[5] for i in range(len(call.tensors))])
+
+
+@formula("native_batch_norm", saves=_not_running)
+def _native_batch_norm(call, *grads):
+    x, weight, bias, mean, var, training, *rest = call.args
+    stated = (None, None) if training else (mean, var)
+    found = [None] * len(call.tensors)
+    parameters = [v for v in (x, weight, bias) if v is not None]
+    wrt = [i for i, t in enumerate(parameters) if t.requires_grad]
+    given = _ops.vjp(call.overload)(list(grads), wrt, x, weight, bias, *stated, training, *rest)
+    for i, g in zip(wrt, given, strict=True):
+        found[i] = g
+    return tuple(found)

@@ -132,6 +132,8 @@ class _Recorded(Function):
     def forward(ctx, call, *tensors):
         overload, ctx.call = call.overload, call
         call.keep(ctx)
+        # Zeros for results that nobody used would be plain tensors, among those of a class or mode.
+        ctx.set_materialize_grads(call.wants_zeros)
         if overload.mutates:
             below(overload, call.given, call.kwargs)
             ctx.mark_dirty(call.given[0])
@@ -168,7 +170,7 @@ def call(overload, args, kwargs):
     if not overload.differentiable:
         return below(overload, args, kwargs)
     made = _Call(overload, args, kwargs)
-    made.saves = _gradients.saves(made)
+    made.saves, made.wants_zeros = _gradients.saves(made), _gradients.wants_zeros(overload)
     tensors = made.tensors
     if overload.mutates:
         _check_write(args[0])

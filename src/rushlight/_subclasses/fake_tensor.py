@@ -37,11 +37,16 @@ class UnsupportedOperatorException(_OfOverload):
     """An operator that has no rule for meta tensors."""
 
 
-class DynamicOutputShapeException(_OfOverload):
+class _OfValues(_OfOverload):
+    def __str__(self) -> str:
+        return f"{self.func}: data-dependent, and a fake tensor has no values"
+
+
+class DynamicOutputShapeException(_OfValues):
     """An op whose result has as many elements as the values say."""
 
 
-class DataDependentOutputException(_OfOverload):
+class DataDependentOutputException(_OfValues):
     """An op that gives a number of the values."""
 
 
@@ -271,6 +276,8 @@ class FakeTensorMode(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         name = func.overloadpacket.__name__
         known: dict = {}
+        if name in ("lift_fresh", "lift_fresh_copy", "lift") and not isinstance(args[0], FakeTensor):
+            return self._from_data(args[0])
         given = self._faked(func, args, kwargs)
         constant = _by_constants(name, func, *given)
         if constant is not None and not isinstance(constant, Tensor):
@@ -288,6 +295,17 @@ class FakeTensorMode(TorchDispatchMode):
         if func.mutates and constant is None:
             self._forget(given[0][0])
         return result
+
+    def _from_data(self, t):
+        """The fake tensor of what torch.tensor(...) has made: a single element keeps its value."""
+        with _disable_current_modes(), rl.no_grad():
+            made = FakeTensor(
+                self, rl.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device="meta"), t.device
+            )
+        if t.numel() <= 1:
+            made.constant = t
+            self._with_constants.append(weakref.ref(made))
+        return made
 
     def _forget(self, written):
         """No tensor on the memory of the one written to knows its value any more."""
@@ -366,7 +384,7 @@ def _by_constants(name, func, args, kwargs):
     found: list = []
     _mapped((args, kwargs), lambda t: found.append(t) or t)
     alone = name in ("zeros", "ones", "full") and bool(args) and not args[0]  # a number
-    made = not found and (alone or name in ("tensor", "scalar_tensor"))
+    made = not found and (alone or name == "scalar_tensor")
     result = None
     if made or (found and all(t.constant is not None for t in found)):
         options = {k: v for k, v in kwargs.items() if k not in ("device", "pin_memory")}

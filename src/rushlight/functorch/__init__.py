@@ -34,4 +34,14 @@ grad, grad_and_value = _deprecated("grad"), _deprecated("grad_and_value")
 vjp, jvp = _deprecated("vjp"), _deprecated("jvp")
 jacrev, jacfwd, hessian = _deprecated("jacrev"), _deprecated("jacfwd"), _deprecated("hessian")
 functionalize = _deprecated("functionalize")
-__getattr__ = _unsupported_attribute(__name__)
+
+
+def __getattr__(name):
+    if name == "make_fx":  # with all of torch.fx, which few programs need
+        from rushlight.fx.experimental.proxy_tensor import make_fx
+
+        return make_fx
+    return _missing(name)
+
+
+_missing = _unsupported_attribute(__name__)

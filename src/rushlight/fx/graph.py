@@ -2,6 +2,7 @@
 
 import builtins
 import keyword
+import math
 import operator
 import re
 
@@ -9,6 +10,7 @@ import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx.immutable_collections import immutable_dict, immutable_list
 from rushlight.fx.node import Node, map_arg, qualified_name
+from rushlight.ops import Op, Overload
 
 _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
@@ -173,6 +175,9 @@ class Graph:
 
     @staticmethod
     def _suggest(op, target):
+        if isinstance(target, (Op, Overload)):  # torch.ops.aten.add.Tensor is add
+            packet = target if isinstance(target, Op) else target.overloadpacket
+            return packet.__name__.strip("_") + "_" * packet.__name__.endswith("_")
         if op == "call_function":
             return getattr(target, "__name__", "function").strip("_") or "function"
         return target.replace(".", "_") if isinstance(target, str) else str(target)
@@ -327,6 +332,9 @@ def last_uses(graph):
     return result
 
 
+_OF_TORCH = (rl.dtype, rl.memory_format, rl.layout)  # a constant's repr is its name
+
+
 def _resolve(path):
     value = rl
     for part in path.split(".")[1:]:
@@ -343,6 +351,12 @@ class _Writer:
 
     def name_of(self, value):
         """A global name for an object that has no literal form."""
+        if isinstance(value, (Op, Overload)):
+            self.given["torch"] = rl
+            return f"torch.ops.{value}"
+        if isinstance(value, _OF_TORCH):
+            self.given["torch"] = rl
+            return repr(value)
         path = qualified_name(value) if callable(value) else ""
         if path.startswith("builtins."):
             return path[len("builtins.") :]
@@ -367,7 +381,12 @@ class _Writer:
             return value.name
         if kind in (int, bool, str, bytes, type(None), type(...)):
             return repr(value)
-        if kind is float and value == value and abs(value) != float("inf"):
+        if kind is float:
+            if value != value or abs(value) == math.inf:
+                self.given.update(inf=math.inf, nan=math.nan)
+            return repr(value)
+        if kind is rl.device:
+            self.given["device"] = rl.device
             return repr(value)
         if kind in (list, immutable_list):
             return f"[{', '.join(map(text, value))}]"
@@ -409,23 +428,42 @@ class _Writer:
             return f"{text(args[0])}.{args[1]}"
         return f"{self.name_of(node.target)}({self.call(args, node.kwargs)})"
 
+    def begin(self):
+        """The parameters, from the placeholders."""
+        placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+        if hasattr(self.graph._codegen, "header"):
+            from rushlight.fx import _pytree as fx_pytree
+
+            self.parameters, self.lines = self.graph._codegen.header([n.name for n in placeholders])
+            self.given.update(fx_pytree=fx_pytree, pytree=rl.utils._pytree)
+            return
+        for node in placeholders:
+            default = f" = {self.text(node.args[0])}" if node.args else ""
+            self.parameters.append(node.target + default)
+            raw = node.target.lstrip("*")
+            if raw != node.name:
+                self.lines.append(f"{node.name} = {raw}")
+
+    def result(self, value):
+        """The line that returns."""
+        text = self.text(value)
+        if hasattr(self.graph._codegen, "result"):
+            return self.graph._codegen.result(text, isinstance(value, (list, tuple)))
+        return f"return {text}"
+
     def write(self):
         last = last_uses(self.graph)
+        self.begin()
         for node in self.graph.nodes:
-            if node.op == "placeholder":
-                default = f" = {self.text(node.args[0])}" if node.args else ""
-                self.parameters.append(node.target + default)
-                raw = node.target.lstrip("*")
-                if raw != node.name:
-                    self.lines.append(f"{node.name} = {raw}")
-            elif node.op == "output":
-                self.lines.append(f"return {self.text(node.args[0])}")
-            else:
+            if node.op == "output":
+                self.lines.append(self.result(node.args[0]))
+            elif node.op != "placeholder":
                 dead = " = ".join(n.name for n in last.get(node, ()))
                 self.lines.append(f"{node.name} = {self.value(node)}" + (f";  {dead} = None" if dead else ""))
         body = "\n    ".join(self.lines or ["pass"])
         head = f"def forward({', '.join([self.root, *self.parameters])})"
-        return PythonCode(f"{head}:\n    {body}\n", self.given)
+        # As PyTorch has it, with room for globals in front and an empty line of the body behind.
+        return PythonCode(f"\n\n\n{head}:\n    {body}\n    ", self.given)
 
 
 __getattr__ = _unsupported_attribute(__name__)

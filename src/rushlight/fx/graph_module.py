@@ -97,6 +97,9 @@ class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     def recompile(self):
         """Compiles forward again after the graph has changed."""
         global _count
+        info = getattr(self._graph._codegen, "pytree_info", None)
+        if info is not None:
+            self._in_spec, self._out_spec = info.in_spec, info.out_spec
         python = self._graph.python_code("self")
         self._code = python.src
         _count += 1

@@ -15,6 +15,9 @@ BaseArgumentTypes = object
 _OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output", "root")
 
 
+_ASSERTIONS = ("aten::_assert_async.msg", "aten::_assert_async", "aten::sym_constrain_range")
+
+
 def map_aggregate(a, fn):
     """An argument with fn applied to its leaves: lists, tuples, dicts and slices are rebuilt around them.
 
@@ -181,6 +184,9 @@ class Node:
         if self.op == "call_method":
             return self.target.endswith("_") and not self.target.endswith("__")
         if self.op == "call_function":
+            schema = getattr(self.target, "_schema", None)
+            if schema is not None:  # torch.ops.aten.add_.Tensor
+                return schema.is_mutable or self.target.name() in _ASSERTIONS
             name = getattr(self.target, "__name__", "")
             return name in ("setitem", "manual_seed", "_assert") or (
                 name.endswith("_") and not name.endswith("__")

@@ -19,7 +19,8 @@ class TensorMetadata(NamedTuple):
     qparams: dict
 
 
-def _metadata(x):
+def _extract_tensor_metadata(x, include_contiguity=True):
+    """A tensor without its elements."""
     formats = (rl.contiguous_format, rl.channels_last, rl.channels_last_3d)
     dims = {rl.channels_last: 4, rl.channels_last_3d: 5}
     order = next(
@@ -43,7 +44,7 @@ class ShapeProp(Interpreter):
             if not isinstance(leaf, rl.Tensor):
                 return leaf
             found = True
-            return _metadata(leaf)
+            return _extract_tensor_metadata(leaf)
 
         described = map_aggregate(result, describe)
         if found:
