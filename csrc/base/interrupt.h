@@ -32,6 +32,23 @@ bool loop_stopped();
 // The same for loops over elements one by one, which ask at every 65,536th.
 inline bool stops_at(int64_t step) { return step && (step & 0xffff) == 0 && loop_stopped(); }
 
+// The same by an exception, for work whose memory has owners.
+void leave_if_stopped();
+
+// Counts small pieces of work, such as the comparisons of a sort, and asks now and then.
+class AsksSeldom {
+ public:
+  void operator()(int64_t work = 1) {
+    if ((left_ -= work) > 0) return;
+    left_ = kWork;
+    leave_if_stopped();
+  }
+
+ private:
+  static constexpr int64_t kWork = 1 << 16;
+  int64_t left_ = kWork;
+};
+
 // asked(token): whether to stop, called by the thread that runs the loop. The token is that of LongWork::begin, which
 // released the interpreter lock; null: it is held.
 void set_interrupt_hook(bool (*asked)(void* token));

@@ -476,6 +476,10 @@ bool loop_stopped() {
   return false;
 }
 
+void leave_if_stopped() {
+  if (loop_stopped()) stop();
+}
+
 void set_long_work_hooks(LongWork hooks) { long_work = hooks; }
 void set_interrupt_hook(bool (*asked)(void*)) { interrupt_hook = asked; }
 

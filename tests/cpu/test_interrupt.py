@@ -83,6 +83,15 @@ def totals():
 def listed():
     return torch.tensor(x.tolist() * 4)
 
+def chosen():
+    return torch.multinomial(x + 0.1, 2_000_000)
+
+def rows():
+    return torch.unique((many * 3).int().view(-1, 8), dim=0)
+
+def prime():
+    return torch.fft.fft(many[:4_194_301])
+
 def backward():
     y = x.clone().requires_grad_()
     z = torch.lgamma(y + 1)
@@ -145,7 +154,9 @@ def test_a_long_op_stops(work, threads):
     assert run(work, threads) == ["KeyboardInterrupt", "early", "100000.0"]
 
 
-@pytest.mark.parametrize("work", ["indexed", "drawn", "samples", "totals", "listed"])
+@pytest.mark.parametrize(
+    "work", ["indexed", "drawn", "samples", "totals", "listed", "chosen", "rows", "prime"]
+)
 def test_what_one_thread_does_alone_stops(work):
     assert run(work, 1) == ["KeyboardInterrupt", "early", "100000.0"]
 

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "cpu/elementwise/pointwise.h"
 #include "cpu/fft/stages.h"
 #include "cpu/fft/stages_avx512.h"
@@ -27,6 +28,7 @@ class Roots {
     for (uint64_t k = 0; k < kFine; ++k) fine_.push_back(computed(k));
   }
   Root operator()(uint64_t k) const {
+    asks_();  // plans of long signals are made for seconds
     // Reduce to the first octant, where sin and cos lose nothing; `steps` of 2 pi / (4 n) each.
     k %= n_;
     const bool lower = 2 * k > n_;
@@ -56,6 +58,7 @@ class Roots {
   }
   uint64_t n_;
   std::vector<Long> coarse_, fine_;
+  mutable AsksSeldom asks_;
 };
 
 constexpr int kLargestRadix = fft::kMostOdd;
@@ -283,6 +286,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
     return back;
   }
   int64_t left = n, s = lanes, half = n * lanes;
+  AsksSeldom asks;
   const T *w = twiddles.data(), *root = roots.data();
   for (int r : radices) {
     int64_t m = left / r;
@@ -301,6 +305,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
     w += 2 * m * (r - 1);
     left = m;
     s *= r;
+    asks(half);
     std::swap(x, y);
   }
   return x;

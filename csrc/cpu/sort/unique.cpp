@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "cpu/isa.h"
 #include "cpu/sort/kernels.h"
@@ -21,7 +22,8 @@ template <class Same, class Original, class Begin> int64_t number_groups(int64_t
                                                                          const Same& same, const Original& original,
                                                                          const Begin& begin) {
   int64_t groups = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  AsksSeldom asks;
+  for (int64_t i = 0; i < n; ++i, asks()) {
     if (i == 0 || !same(i)) {
       begin(groups, i);
       if (counts) counts[groups] = 0;
@@ -163,21 +165,26 @@ int64_t unique_key_rows(int64_t* first, int64_t* inverse, int64_t* counts, const
   std::vector<int64_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), int64_t(0));
   auto row = [&](int64_t i) { return keys + order[static_cast<size_t>(i)] * width; };
+  AsksSeldom asks;
+  // How many keys two rows begin with that are equal.
+  auto equal_keys = [&](const uint64_t* p, const uint64_t* q) {
+    int64_t j = 0;
+    while (j < width && p[j] == q[j]) ++j;
+    asks(j + 1);
+    return j;
+  };
   if (!consecutive) {
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
       const uint64_t *p = keys + a * width, *q = keys + b * width;
-      for (int64_t j = 0; j < width; ++j)
-        if (p[j] != q[j]) return p[j] < q[j];
-      return false;
+      const int64_t j = equal_keys(p, q);
+      return j < width && p[j] < q[j];
     });
   }
   return number_groups(
       rows, inverse, counts,
       [&](int64_t i) {
         const uint64_t *p = row(i - 1), *q = row(i);
-        for (int64_t j = 0; j < width; ++j)
-          if (p[j] != q[j] || p[j] == nan) return false;
-        return true;
+        return equal_keys(p, q) == width && !(nan && std::find(p, p + width, *nan) != p + width);
       },
       [&](int64_t i) { return order[static_cast<size_t>(i)]; },
       [&](int64_t g, int64_t i) { first[g] = order[static_cast<size_t>(i)]; });
@@ -259,7 +266,9 @@ int64_t unique_rows(const View& first, const View* inverse, const View* counts, 
   std::optional<uint64_t> nan;
   bool done = visit_ordered(in.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < n; ++i) keys[static_cast<size_t>(i)] = to_key(in.as<T>()[i]);
+    parallel_for(0, n, 1 << 15, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) keys[static_cast<size_t>(i)] = to_key(in.as<T>()[i]);
+    });
     if constexpr (has_nan<T>) nan = kNanKey<T>;
   });
   CHECK(done, NotImplemented, "unique is not defined for ", info(in.dtype).name);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/interrupt.h"
 #include "ops/elementwise/pointwise.h"
 #include "ops/ops.h"
 #include "ops/random/random.h"
@@ -173,7 +174,9 @@ template <class T> void largest_ratios(const Tensor& weights, const Tensor& nois
     C value;
     int64_t index;
   };
-  auto before = [](const Ratio& a, const Ratio& b) {
+  AsksSeldom asks;
+  auto before = [&asks](const Ratio& a, const Ratio& b) {
+    asks();
     return (std::isnan(a.value) && !std::isnan(b.value)) || a.value > b.value;
   };
   std::vector<Ratio> ratios(static_cast<size_t>(categories));
@@ -205,10 +208,11 @@ template <class T> void largest_ratios(const Tensor& weights, const Tensor& nois
 template <class T> void check_weights(const Tensor& weights) {
   bool matrix = weights.dim() == 2;
   int64_t rows = matrix ? weights.size(0) : 1, categories = weights.size(-1);
+  AsksSeldom asks;
   for (int64_t row = 0; row < rows; ++row) {
     const T* w = weights.data<T>() + (matrix ? row * weights.stride(0) : 0);
     bool positive = false;
-    for (int64_t i = 0; i < categories; ++i) {
+    for (int64_t i = 0; i < categories; ++i, asks()) {
       auto weight = static_cast<compute_t<T>>(w[i * weights.stride(-1)]);
       CHECK(weight >= 0 && std::isfinite(weight), Runtime,
             "probability tensor contains either `inf`, `nan` or element < 0");
