@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autograd/batched_gradients.h"
 #include "autograd/grad_mode.h"
@@ -24,6 +26,7 @@ PyTypeObject* g_type = nullptr;
 struct FunctionNode : Node {
   static constexpr const char* kName = "FunctionNode";
   static constexpr bool kUndefinedOk = true;
+  std::shared_ptr<NodeType> owned_type;  // what `type` points to: the collector may end the class before its nodes
   SmallVector<Saved, 2> saved_tensors;
   Ints positions;  // of the tensors among forward's arguments, one per edge
   Ints constant;   // the outputs that were marked as not differentiable
@@ -84,18 +87,44 @@ Grads FunctionNode::backward(const Grads& dy) {
   return dx;
 }
 
-// A NodeType of its own per class, for the name that grad_fn shows.
-NodeType& type_of(PyTypeObject* cls) {
-  static auto* types = new std::unordered_map<PyTypeObject*, NodeType*>;
-  NodeType*& t = (*types)[cls];
-  if (!t) {
-    t = new NodeType(NodeTypeOf<FunctionNode>::type);
-    Py_INCREF(cls);  // the entry is found by address
-    const char* dot = std::strrchr(cls->tp_name, '.');
-    t->name = (new std::string(dot ? dot + 1 : cls->tp_name))->c_str();
-    t->python = cls;
+// A profile keeps names by their address, longer than a class may live.
+const char* lasting_name(const char* name) {
+  static auto* names = new std::unordered_set<std::string>;
+  return names->insert(name).first->c_str();
+}
+
+struct ClassEntry {
+  std::shared_ptr<NodeType> type;
+  PyObject* watch = nullptr;  // a weak reference to the class; owned
+};
+std::unordered_map<PyTypeObject*, ClassEntry>& class_entries() {
+  static auto* entries = new std::unordered_map<PyTypeObject*, ClassEntry>;
+  return *entries;
+}
+
+// Called with the weak reference to a class that is no more; `address` is what the class was found by.
+PyObject* forget_class(PyObject* address, PyObject* watch) {
+  auto& entries = class_entries();
+  auto entry = entries.find(static_cast<PyTypeObject*>(PyLong_AsVoidPtr(address)));
+  if (entry != entries.end() && entry->second.watch == watch) {
+    Py_DECREF(watch);
+    entries.erase(entry);
   }
-  return *t;
+  Py_RETURN_NONE;
+}
+PyMethodDef forget_class_method = {"forget_class", forget_class, METH_O, nullptr};
+
+// A NodeType of its own per class, for the name that grad_fn shows.
+std::shared_ptr<NodeType> type_of(PyTypeObject* cls) {
+  if (auto entry = class_entries().find(cls); entry != class_entries().end()) return entry->second.type;
+  Owned address(PyLong_FromVoidPtr(cls)), forget(PyCFunction_New(&forget_class_method, address.p));
+  Owned watch(PyWeakref_NewRef(reinterpret_cast<PyObject*>(cls), forget.p));
+  auto type = std::make_shared<NodeType>(NodeTypeOf<FunctionNode>::type);
+  const char* dot = std::strrchr(cls->tp_name, '.');
+  type->name = lasting_name(dot ? dot + 1 : cls->tp_name);
+  type->python = cls;
+  class_entries()[cls] = {type, Py_NewRef(watch.p)};
+  return type;
 }
 
 PyObject* new_function_node(PyObject*, PyObject* cls) {
@@ -103,10 +132,12 @@ PyObject* new_function_node(PyObject*, PyObject* cls) {
     CHECK(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), g_type), Type,
           "expected a class of Function nodes");
     auto* type = reinterpret_cast<PyTypeObject*>(cls);
+    std::shared_ptr<NodeType> node_type = type_of(type);
     PyObject* raw = PyType_GenericAlloc(type, 0);
     if (!raw) python_error();
     PyObject_GC_UnTrack(raw);
-    Node* node = construct_node(type_of(type), raw, type);
+    Node* node = construct_node(*node_type, raw, type);
+    static_cast<FunctionNode*>(node)->owned_type = std::move(node_type);
     track_node(node);  // if forward raises, it is never finished, and may be part of a cycle
     return object(node);
   });

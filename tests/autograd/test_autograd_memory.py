@@ -222,3 +222,44 @@ def test_hooks_are_a_dict():
     for call in (lambda: w._add_hook_dict(3), lambda: w._set_post_accumulate_hooks(3), lambda: setattr(w, "_backward_hooks", 3)):  # fmt: skip
         with pytest.raises(TypeError, match="must be a dict"):
             call()
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_function_defined_inside_a_function_is_collected(separate):
+    """With all that its methods refer to; whether its calls are still part of a graph makes no difference."""
+
+    def use(keep):
+        held = rl.ones(3)
+
+        class Scale(rl.autograd.Function):
+            if separate:
+
+                @staticmethod
+                def forward(x):
+                    return x * held
+
+                @staticmethod
+                def setup_context(ctx, inputs, output):
+                    pass
+            else:
+
+                @staticmethod
+                def forward(ctx, x):
+                    return x * held
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * held
+
+        x = rl.ones(3, requires_grad=True)
+        y = Scale.apply(x)
+        y.sum().backward()
+        assert x.grad.tolist() == [1, 1, 1] and y.grad_fn.name() == "ScaleBackward"
+        held.y = y if keep else None  # a cycle through the class
+        return weakref.ref(Scale), weakref.ref(held)
+
+    for keep in (False, True):
+        for _ in range(20):  # memory of one class serves the next
+            scale, held = use(keep)
+            gc.collect()
+            assert scale() is None and held() is None
