@@ -303,3 +303,23 @@ def test_calls_under_a_mode_save_as_nodes_do():
         assert c.view(6).view(2, 3).grad_fn._saved_self_sym_sizes == (6,)
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             d.sum().backward()
+
+
+@pytest.mark.parametrize("early_stop", [False, True])
+def test_second_derivatives_through_a_checkpoint(early_stop):
+    net = rl.nn.Sequential(rl.nn.Linear(4, 5), rl.nn.ReLU(), rl.nn.Linear(5, 3)).double()
+    other = rl.randn(6, 3, dtype=rl.float64)
+
+    def function(x):
+        return rl.cdist(net(x), other).sum() + rl.linalg.svd(net(x), full_matrices=False).S.sum()
+
+    def second(call):
+        x = rl.linspace(-1, 1, 8, dtype=rl.float64).view(2, 4).requires_grad_()
+        (g,) = rl.autograd.grad(call(x).pow(2), x, create_graph=True)
+        g.pow(2).sum().backward()
+        return x.grad
+
+    with cp.set_checkpoint_early_stop(early_stop):
+        rl.testing.assert_close(
+            second(lambda x: cp.checkpoint(function, x, use_reentrant=False)), second(function)
+        )

@@ -118,3 +118,32 @@ def test_second_gradient(spec):
     from rushlight.autograd import gradgradcheck
 
     check_derivative(spec, gradgradcheck)
+
+
+@pytest.mark.parametrize("spec", [s for s in ALL if s.grad], ids=str)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_backward_unpacks_a_saved_tensor_once(spec, create_graph):
+    """A checkpoint recomputes for each tensor that is asked for, and frees it when it is fetched."""
+    if create_graph and not spec.gradgrad:
+        return
+    for sample in spec.samples():
+        inputs, call = parts(sample)
+        leaves = [x.detach().clone().requires_grad_() for x in inputs]
+        packed, unpacked = [], []
+
+        def pack(x, packed=packed):
+            packed.append(x)
+            return len(packed) - 1
+
+        def unpack(number, packed=packed, unpacked=unpacked):
+            unpacked.append(number)
+            return packed[number]
+
+        with rl.autograd.graph.saved_tensors_hooks(pack, unpack):
+            results = call(spec.derive or spec.function)(*leaves) if leaves else ()
+        results = [y for y in results if y.requires_grad]
+        unpacked.clear()  # what the forward of a composed op differentiated by itself
+        if results:
+            ones = [rl.ones_like(y) for y in results]
+            rl.autograd.grad(results, leaves, ones, create_graph=create_graph, allow_unused=True)
+        assert len(unpacked) == len(set(unpacked))

@@ -23,8 +23,9 @@ static constexpr Kernel kReluGrad{.op = Pointwise::ReluGrad, .operands = 2, .gra
 struct ReluBackward : ResultNode {
   static constexpr const char* kName = "ReluBackward0";
   Grads backward(const Grads& dy) {
-    if (grad_enabled()) return {flat_in(y(), zero_where(le(y(), 0), dy[0]))};
-    return {binary("relu_backward", kReluGrad, dy[0], y())};
+    const Tensor y = this->y();
+    if (grad_enabled()) return {flat_in(y, zero_where(le(y, 0), dy[0]))};
+    return {binary("relu_backward", kReluGrad, dy[0], y)};
   }
 };
 static constexpr Kernel kRelu{.op = Pointwise::Relu, .gradient = [](Writer& w) { return w.put(kReluGrad, w.dy, w.y); }};

@@ -160,15 +160,15 @@ struct SvdBackward : Node {
   static constexpr bool kUndefinedOk = true;
   Saved U, S, Vh;
   Grads backward(const Grads& dy) {
-    Tensor u = U.unpack(*this), s = S.unpack(*this), vh = Vh.unpack(*this);
+    const Tensor whole_u = U.unpack(*this), s = S.unpack(*this), whole_vh = Vh.unpack(*this);
+    Tensor u = whole_u, vh = whole_vh;
     int64_t k = s.sizes()[s.dim() - 1], m = rows(u), n = cols(vh);
     if (!dy[0].defined() && !dy[1].defined() && !dy[2].defined()) return {Tensor()};
     u = narrow(u, -1, 0, k);
     vh = narrow(vh, -2, 0, k);
     Tensor sc = cast(s, u.dtype());
     if (!dy[0].defined() && !dy[2].defined()) return {matmul(scale_columns(u, cast(dy[1], u.dtype())), vh)};
-    Tensor du = narrow(or_zeros(dy[0], U.unpack(*this)), -1, 0, k),
-           dvh = narrow(or_zeros(dy[2], Vh.unpack(*this)), -2, 0, k);
+    Tensor du = narrow(or_zeros(dy[0], whole_u), -1, 0, k), dvh = narrow(or_zeros(dy[2], whole_vh), -2, 0, k);
     Tensor squares = mul(s, s), e = differences(squares);
     Tensor ku = matmul(mH(u), du), kv = matmul(vh, mH(dvh)), su = skew(ku), sv = skew(kv);
     Tensor inner = add(scale_columns(div(su, e), sc), scale_rows(div(sv, e), sc));

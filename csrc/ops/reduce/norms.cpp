@@ -111,9 +111,9 @@ struct DistancesBackward : Node {
   double p = 2;
   Grads backward(const Grads& dy) {
     const int64_t first = lead(dy[0]);
-    if (has_distance_kernel(self.unpack(*this), first, p)) {
-      const Tensor x = contiguous(self.unpack(*this)), o = contiguous(other.unpack(*this)), g = contiguous(dy[0]);
-      const Tensor y = contiguous(result.unpack(*this));
+    const Tensor left = self.unpack(*this), right = other.unpack(*this), distances = result.unpack(*this);
+    if (has_distance_kernel(left, first, p)) {
+      const Tensor x = contiguous(left), o = contiguous(right), y = contiguous(distances), g = contiguous(dy[0]);
       auto gradient = [&](const Tensor& rows, const Tensor& others, bool turned) {
         Tensor d = empty(rows.sizes(), rows.dtype(), rows.device());
         if (d.numel())
@@ -123,9 +123,9 @@ struct DistancesBackward : Node {
       };
       return {needs(0) ? gradient(x, o, false) : Tensor(), needs(1) ? gradient(o, x, true) : Tensor()};
     }
-    Tensor a = unsqueeze(self.unpack(*this), 2), b = unsqueeze(other.unpack(*this), 1), d = sub(a, b);
+    Tensor a = unsqueeze(left, 2), b = unsqueeze(right, 1), d = sub(a, b);
     Tensor g = p == 0 ? zeros(led(dy[0], d.sizes()), d.dtype(), d.device())
-                      : norm_grad(d, unsqueeze(result.unpack(*this), 3), unsqueeze(dy[0], -1), {3}, p, false);
+                      : norm_grad(d, unsqueeze(distances, 3), unsqueeze(dy[0], -1), {3}, p, false);
     return {needs(0) ? sum(g, Ints{first + 2}) : Tensor(), needs(1) ? neg(sum(g, Ints{first + 1})) : Tensor()};
   }
   FIELDS(self, other, result, p)
