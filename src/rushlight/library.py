@@ -37,6 +37,8 @@ def _split(name):
     return space, short.split(".")[0].split("(")[0]
 
 
+# The functions for a tensor of the CPU, the first that is there.
+_KEYS = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 _fallback_mode = "warn"  # torch._C._set_autograd_fallback_mode
 
 
@@ -64,6 +66,9 @@ class CustomOpDef:
         self._function, self._fake, self._setup, self._backward = function, None, None, None
         self._mutates, self._vmap, self._casts, self._handlers = mutates_args, None, {}, {}
         self._kernel, self._disabled_kernels = None, set()
+        # Functions that Library.impl registered, by the dispatcher's keys; what stands for autograd runs first.
+        self._kernels, self._autograd, self._fake_source = {}, None, None
+        self._without_backward = None  # what stands there until something is registered
         # Whether autograd looks through the function; else it runs below, and has the gradient that is registered, or
         # none: which is an error (strict) or a warning.
         self._through, self._strict = False, False
@@ -71,6 +76,7 @@ class CustomOpDef:
             functools.update_wrapper(self, function)
         _defined[self._qualname] = self
         packet = _ops.Op(namespace, name, self)
+        self._declared = schema is not None or function is not None
         self._schema = _schema_of(self, schema)
         packet._made["default"] = _CustomOverload(packet, "default", self._schema)
         packet._made["default"].tags = list(tags) if isinstance(tags, (list, tuple)) else [tags]
@@ -89,6 +95,26 @@ class CustomOpDef:
     def register_fake(self, fn, /):
         """The rule for meta tensors: shapes and types only."""
         return self._keep("_fake", fn)
+
+    def _set_kernel(self, key, function):
+        """What Library.impl registers for a key of the dispatcher."""
+        if key in self._kernels:
+            raise RuntimeError(
+                f"This is not allowed since there's already a kernel registered from python overriding {self._name}'s "
+                f"behavior for {key} dispatch key and {self._namespace} namespace."
+            )
+        self._kernels[key] = function
+        self._use_kernels()
+
+    def _use_kernels(self):
+        kernels = self._kernels
+        own = next((kernels[key] for key in _KEYS if key in kernels), None)
+        if own is not None or not self._strict:
+            self._function = own
+        self._through = own is not None and not any(key in kernels for key in _KEYS[:2])
+        self._autograd = kernels.get("AutogradCPU") or kernels.get("Autograd") or self._without_backward
+        if "Meta" in kernels:
+            self._fake = kernels["Meta"]
 
     def register_autograd(self, backward, /, *, setup_context=None):
         """backward(ctx, *grads), and setup_context(ctx, inputs, output) that saves what it needs. Of operators with
@@ -148,6 +174,13 @@ class CustomOpDef:
         meta = any(isinstance(a, rl.Tensor) and a.is_meta for a in (*args, *kwargs.values()))
         kernel = None if "cpu" in self._disabled_kernels else self._kernel
         function = self._fake if meta and self._fake is not None else kernel or self._function
+        if function is None and meta and self._kernels:
+            function = self._kernels.get("CompositeExplicitAutograd")
+        if meta and self._strict and self._fake is None and _in_fake_mode():
+            raise RuntimeError(
+                f"There was no fake impl registered for {self}. This is necessary for torch.compile/export/fx tracing to "
+                f"work. Please use `{self.__name__}.register_fake` to add an fake impl."
+            )
         if function is None:
             raise NotImplementedError(
                 f"{self._qualname}: the operator is declared, but no function was registered for the CPU"
@@ -208,6 +241,8 @@ class CustomOpDef:
         return self._recorded(args, kwargs)
 
     def _recorded(self, args, kwargs):
+        if self._autograd is not None and not _rules.below_autograd.depth:
+            return self._autograd(*args, **kwargs)
         given, named = self._bound(args, kwargs)
         through = self._through and self._backward is None
         if (
@@ -258,6 +293,13 @@ class _CustomOverload(_Overload):
         kind = owner if isinstance(owner, type) else type(owner)
         found = next((f for c, f in self._function._handlers.items() if issubclass(kind, c)), None)
         return None if found is None else functools.partial(found, owner)
+
+
+def _in_fake_mode():
+    """Whether a fake mode is what runs the operator: it is off meanwhile."""
+    from rushlight._subclasses import fake_tensor
+
+    return fake_tensor.running()
 
 
 def _cast(values, dtype):
@@ -516,10 +558,45 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=F
         torch.Size([6])
     """
     found = _get(op)
-    return found._keep("_fake", func)
+    source = _caller(_stacklevel + 1)
+
+    def register(function):
+        for key in ("Meta", "CompositeImplicitAutograd"):
+            if key in found._kernels and lib is not None:
+                raise RuntimeError(
+                    f"register_fake(...): the operator {found._qualname} already has a {key} implementation, which gives the "
+                    "results for tensors without values: register that, or this"
+                )
+        if found._fake is not None and found._fake_source is not None and lib is not None:
+            raise RuntimeError(
+                f"register_fake(...): the operator {found._qualname} already has an fake impl registered at "
+                f"{found._fake_source}."
+            )
+        found._fake, found._fake_source = function, source
+        if lib is not None:
+            lib._undo.append(lambda: setattr(found, "_fake", None))
+        return function
+
+    return register if func is None else register(func)
 
 
-impl_abstract = register_fake
+def _caller(depth):
+    """`file:line` of who called."""
+    import sys
+
+    frame = sys._getframe(depth + 1)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
+    """register_fake by its older name."""
+    return register_fake(qualname, func, lib=lib, _stacklevel=_stacklevel + 1)
+
+
+def _forget(op):
+    """Takes an operator back."""
+    _defined.pop(op._qualname, None)
+    _ops.namespace(op._namespace).__dict__.pop(op._name, None)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
@@ -562,16 +639,48 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None,
 def get_ctx():
     """The context of a shape rule that depends on data."""
     raise NotImplementedError(
-        "torch.library.get_ctx: sizes that depend on data are not known on meta tensors"
+        "torch.library.get_ctx: an operator with a data-dependent shape: its sizes are not known on meta tensors"
     )
 
 
-def opcheck(op, args, kwargs=None, **options):
-    """Runs the operator on the arguments, and its gradient if they ask for one: {test: "SUCCESS"}."""
-    result = op(*args, **(kwargs or {}))
-    if isinstance(result, rl.Tensor) and result.requires_grad:
-        result.sum().backward()
-    return {"test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS"}
+def opcheck(
+    op, args, kwargs=None, *, test_utils=("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
+    raise_exception=True, rtol=None, atol=None,
+):  # fmt: skip
+    """Holds an operator against what is said of it, on some arguments.
+
+    test_schema: it writes to, and shares memory with, those arguments that its schema names. test_autograd_registration:
+    gradients are registered where autograd looks. test_faketensor: its rule for tensors without values gives what the
+    operator gives. test_aot_dispatch_dynamic: traced (of fixed sizes here), it and its gradients compute the same.
+
+    Args:
+        op (OpOverload, OpOverloadPacket or CustomOpDef): the operator.
+        args (tuple): its arguments.
+        kwargs (dict): those by name. Default: None
+        test_utils (str or sequence of str): the checks. Default: all four
+        raise_exception (bool): the first failure raises; else it stands in the result. Default: True
+        rtol (float): relative tolerance of results, with atol. Default: None
+        atol (float): absolute tolerance. Default: None
+
+    Returns:
+        {check: "SUCCESS" or the exception}.
+
+    Raises:
+        OpCheckError: a check failed.
+
+    Example:
+        >>> @torch.library.custom_op("doc_check::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> _ = double.register_fake(torch.empty_like)
+        >>> torch.library.opcheck(double, (torch.ones(2),), test_utils="test_faketensor")
+        {'test_faketensor': 'SUCCESS'}
+    """
+    from rushlight._library.opcheck import opcheck as check
+
+    return check(
+        op, args, kwargs, test_utils=test_utils, raise_exception=raise_exception, rtol=rtol, atol=atol
+    )
 
 
 def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
@@ -605,6 +714,7 @@ class Library:
                 f"{ns} is a reserved namespace. Please try creating a library with another name."
             )
         self.ns, self.kind, self.dispatch_key, self._names = ns, kind, dispatch_key, []
+        self._impls, self._undo = [], []
 
     @property
     def m(self):
@@ -620,26 +730,39 @@ class Library:
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         name = schema.split("(", 1)[0].strip()
+        from rushlight._dispatch import schema as _schema
+
+        _schema.parse(f"{self.ns}::{schema}")
+        known = _defined.get(f"{self.ns}::{name}")
+        if known is not None and known._strict:  # by custom_op, which may be given anew
+            _forget(known)
+        elif known is not None and known._declared:
+            raise RuntimeError(
+                f"Tried to register an operator ({self.ns}::{schema}) with the same name and overload name multiple times. "
+                "Each overload's schema should only be registered with a single call to def()."
+            )
         _get(f"{self.ns}::{name}", schema, tags)
         self._names.append(name)
         return name
 
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         name = getattr(op_name, "__name__", op_name).split("::")[-1].split(".")[0]
-        key = dispatch_key or self.dispatch_key
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         op = _get(f"{self.ns}::{name}")
-        if key in (
-            "",
-            "CPU",
-            "CompositeExplicitAutograd",
-            "CompositeImplicitAutograd",
-            "Autograd",
-            "AutogradCPU",
-        ):
-            op._function = fn
-            op._through = key not in ("CPU", "CompositeExplicitAutograd")
-        elif key == "Meta":
-            op._fake = fn
+        op._set_kernel(key, fn)
+        self._impls.append((op, key))
+
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=False):
+        """The rule of an operator for tensors without values."""
+        register_fake(f"{self.ns}::{op_name}", fn, lib=self, _stacklevel=_stacklevel + 1)
+
+    def _register_torch_dispatch_rule(self, op_name, torch_dispatch_class, fn):
+        """What a class or mode with __torch_dispatch__ does with an operator."""
+        op = _get(f"{self.ns}::{op_name}")
+        op.register_torch_dispatch(torch_dispatch_class, fn)
+        self._undo.append(lambda: op._handlers.pop(torch_dispatch_class, None))
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
         raise NotImplementedError(
@@ -648,10 +771,16 @@ class Library:
 
     def _destroy(self):
         """Takes back what was declared."""
+        for undo in self._undo:
+            undo()
+        for op, key in self._impls:
+            op._kernels.pop(key, None)
+            op._use_kernels()
+        self._impls, self._undo = [], []
         for name in self._names:
-            short = name.split(".")[0]
-            _defined.pop(f"{self.ns}::{short}", None)
-            _ops.namespace(self.ns).__dict__.pop(short, None)
+            known = _defined.get(f"{self.ns}::{name.split('.')[0]}")
+            if known is not None and not known._strict:
+                _forget(known)
         self._names = []
 
 

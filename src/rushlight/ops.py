@@ -94,7 +94,6 @@ class Overload:
         self.__module__ = op.__module__
         self._function = op._function
         self._known_schema = schema
-        self.tags = []
         self._defined_in_python = False
         self.py_kernels = {}
         self.__doc__ = op.__doc__
@@ -104,6 +103,19 @@ class Overload:
         return self._function
 
     _op = op
+
+    @property
+    def tags(self):
+        """What the op is said to be: members of torch.Tag."""
+        if "_tags" not in self.__dict__:
+            from ._dispatch.tags import tags_of
+
+            self._tags = tags_of(self)
+        return self._tags
+
+    @tags.setter
+    def tags(self, tags):
+        self._tags = tags
 
     @property
     def base(self):
@@ -222,6 +234,10 @@ class Overload:
 
     def __eq__(self, other):
         return self is other
+
+    @property
+    def _name(self):
+        return self.name()
 
     def name(self):
         return f"{self.namespace}::{self.overloadpacket.__name__}" + (

@@ -43,7 +43,7 @@ def test_schemas_are_inferred():
 
     def g(x: torch.Tensor, y: torch.Tensor) -> None: ...
 
-    assert library.infer_schema(g, mutates_args=["y"]) == "(Tensor x, Tensor(a0!) y) -> ()"
+    assert library.infer_schema(g, mutates_args=["y"]) == "(Tensor x, Tensor(a1!) y) -> ()"
     with pytest.raises(ValueError, match="must have a type annotation"):
         library.infer_schema(lambda x: x, mutates_args=())
 

@@ -112,9 +112,53 @@ def _get_privateuse1_backend_name():
     return "privateuseone"
 
 
+def _memory_in(value):
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return {t.untyped_storage()._cdata for t in values if isinstance(t, rl.Tensor) and t.numel()}
+
+
 def _is_alias_of(a, b):
-    """Whether two tensors share memory."""
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    """Whether two tensors, or a tensor of one list and one of another, share memory."""
+    return bool(_memory_in(a) & _memory_in(b))
+
+
+_overlaps = _is_alias_of
+
+
+def _storage_id(tensor):
+    """What tells one storage from another."""
+    return tensor.untyped_storage()._cdata
+
+
+def _dispatch_has_kernel_for_dispatch_key(name, key):
+    """Whether an operator has a function of its own for a key of the dispatcher."""
+    from rushlight._library import kernels, utils
+
+    return kernels.has_kernel(utils.lookup_op(name), str(getattr(key, "name", key)))
+
+
+def _jit_resolve_packet(name, *args, **kwargs):
+    """The name of the overload that a call of an operator would take."""
+    space, _, short = name.partition("::")
+    packet = getattr(getattr(rl.ops, space), short)
+    if hasattr(packet._function, "_bind"):
+        from rushlight.ops import resolve
+
+        try:
+            return resolve(packet._function, args, kwargs)[0]._overloadname
+        except TypeError as error:
+            raise RuntimeError(f"{name}: failed to match any schema: {error}") from error
+    return "default"
+
+
+def _dispatch_has_kernel(name):
+    from rushlight._library import utils
+
+    try:
+        utils.lookup_op(name)
+    except AttributeError:
+        return False
+    return True
 
 
 def _storage_address(tensor):
@@ -280,6 +324,43 @@ class _RestorePythonTLSSnapshot(_Guard):
         inside = _dispatch.Reentrant()
         inside.__enter__()
         return lambda: inside.__exit__()
+
+
+class _AutoDispatchBelowAutograd(_Guard):
+    """Calls are not recorded, and operators of programs run what is below their own functions for autograd."""
+
+    _at_once = True
+
+    def _set(self):
+        from rushlight._dispatch.custom_op_rules import below_autograd
+
+        before = _C.ops["_set_grad_enabled"](False)
+        below_autograd.depth += 1
+
+        def undo():
+            below_autograd.depth -= 1
+            _C.ops["_set_grad_enabled"](before)
+
+        return undo
+
+
+class _ExcludeDispatchKeyGuard(_Guard):
+    """A block without some of the dispatcher's keys: without those of autograd, calls are not recorded."""
+
+    _at_once = True
+
+    def __init__(self, keys):
+        self._keys = keys
+        super().__init__()
+
+    def _set(self):
+        before = _C.ops["is_grad_enabled"]()
+        if any(key.name.startswith("Autograd") for key in self._keys):
+            _C.ops["_set_grad_enabled"](False)
+        return lambda: _C.ops["_set_grad_enabled"](before)
+
+
+ExcludeDispatchKeyGuard = _ExcludeDispatchKeyGuard
 
 
 class _DisableTorchDispatch(_Guard):
@@ -475,10 +556,12 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
 
 
 def __getattr__(name: str) -> "Any":
-    if name == "DispatchKey":
+    if name in ("DispatchKey", "DispatchKeySet"):
         from rushlight._functorch import _c
 
-        return _c.DispatchKey
+        return getattr(_c, name)
+    if name == "Tag":
+        return rl.Tag
     if name == "_functorch":
         import importlib
 

@@ -122,6 +122,21 @@ def unsupported_attribute(module: str, helpers: "str | None" = None) -> "Callabl
     return __getattr__
 
 
+def submodules(module: str) -> "Callable[[str], Any]":
+    """A `__getattr__` for a package whose modules are loaded when they are asked for."""
+    missing = unsupported_attribute(module)
+
+    def __getattr__(name):
+        import importlib
+        import importlib.util
+
+        if not name.startswith("__") and importlib.util.find_spec(f"{module}.{name}") is not None:
+            return importlib.import_module(f"{module}.{name}")
+        return missing(name)
+
+    return __getattr__
+
+
 def no_module(name):
     """The error for `import torch.x` where there is no such module."""
     if name.partition(".")[0] not in (

@@ -1,8 +1,16 @@
 """What operators of a program (torch.library) must keep to, and the node that records them."""
 
+import threading
 import warnings
 
 import rushlight as rl
+
+
+class _BelowAutograd(threading.local):
+    depth = 0  # of torch._C._AutoDispatchBelowAutograd
+
+
+below_autograd = _BelowAutograd()
 
 _NO_DEVICE = (
     "Functions without tensor inputs are required to have a `device: torch.device` argument when kernels are registered "
@@ -113,6 +121,7 @@ class Call:
     def spread(self, grads):
         """The reverse, of what a backward returned."""
         found = []
+        grads = (*grads, *[None] * (len(self.lengths) - len(grads)))  # arguments left to their defaults
         for n, g in zip(self.lengths, grads, strict=False):
             if n is None:
                 found.append(g)

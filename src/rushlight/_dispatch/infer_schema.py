@@ -59,8 +59,8 @@ def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
         )
     signature = inspect.signature(prototype_function)
     hints = typing.get_type_hints(prototype_function)
-    parts, star, written = [], False, 0
-    for name, p in signature.parameters.items():
+    parts, star = [], False
+    for number, (name, p) in enumerate(signature.parameters.items()):
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
             raise ValueError(
                 f"infer_schema(func): We do not support positional-only args, varargs, or varkwargs: {name}"
@@ -76,13 +76,14 @@ def infer_schema(prototype_function, /, *, mutates_args=(), op_name=None):
         if name in mutates_args or (mutates_args == "unknown" and word.startswith("Tensor")):
             if not word.startswith("Tensor"):
                 raise ValueError(
-                    f"infer_schema(func): Parameter {name} is in mutates_args but is not a Tensor"
+                    f"infer_schema(func): Parameter {name} is in mutates_args but only Tensors or collections of Tensors can be "
+                    "mutated"
                 )
-            word = f"Tensor(a{written}!){word[len('Tensor') :]}"
-            written += 1
+            word = f"Tensor(a{number}!){word[len('Tensor') :]}"
         default = ""
         if p.default is not p.empty:
-            value = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
+            quoted = isinstance(p.default, (str, rl.device))
+            value = f'"{p.default}"' if quoted else str(p.default).removeprefix("torch.")
             default = f"={value}"
         parts.append(f"{word} {name}{default}")
     if mutates_args != "unknown":

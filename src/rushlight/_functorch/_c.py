@@ -1,6 +1,7 @@
 """torch._C._functorch: levels of vmap by hand, and questions about the tensors inside."""
 
 import enum
+from collections.abc import Iterator
 
 import rushlight as rl
 from rushlight._transforms.vmap.batched import Batched, _levels, batched_at, inside, physical, wrap
@@ -28,6 +29,43 @@ DispatchKey = enum.Enum(
     "AutogradFunctionality AutogradCPU AutogradCUDA AutogradMeta AutogradNestedTensor Autograd Tracer AutocastCPU "
     "AutocastCUDA PreDispatch CompositeImplicitAutograd CompositeExplicitAutograd",
 )
+
+
+class DispatchKeySet:
+    """A set of DispatchKeys."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def __iter__(self) -> Iterator[DispatchKey]:
+        return iter(sorted(self._keys, key=lambda key: key.value))
+
+    def __or__(self, other: "DispatchKeySet") -> "DispatchKeySet":
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def __and__(self, other: "DispatchKeySet") -> "DispatchKeySet":
+        return DispatchKeySet(*(self._keys & other._keys))
+
+    def __sub__(self, other: "DispatchKeySet") -> "DispatchKeySet":
+        return DispatchKeySet(*(self._keys - other._keys))
+
+    def add(self, key: DispatchKey) -> "DispatchKeySet":
+        return DispatchKeySet(*self._keys, key)
+
+    def remove(self, key: DispatchKey) -> "DispatchKeySet":
+        return DispatchKeySet(*(self._keys - {key}))
+
+    def has(self, key: DispatchKey) -> bool:
+        return key in self._keys
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(key.name for key in self)})"
 
 
 _open: list = []  # the blocks of _vmap_increment_nesting

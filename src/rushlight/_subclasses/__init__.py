@@ -8,6 +8,13 @@ from rushlight._subclasses.fake_tensor import (
     FakeTensorMode,
     UnsupportedFakeTensorException,
 )
+from rushlight._subclasses.fake_utils import CrossRefFakeMode
 
-__all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]
+__all__ = [
+    "CrossRefFakeMode",
+    "DynamicOutputShapeException",
+    "FakeTensor",
+    "FakeTensorMode",
+    "UnsupportedFakeTensorException",
+]
 __getattr__ = _unsupported_attribute(__name__)

@@ -6,6 +6,7 @@ it raises.
 """
 
 import contextlib
+import threading
 import weakref
 from typing import Any
 
@@ -219,6 +220,28 @@ class FakeTensorConverter:
         return FakeTensor(fake_mode, t, device)
 
 
+class _Running(threading.local):
+    """The primitives that a fake mode is running in this thread."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        _Running.depth += 1
+
+    def __exit__(self, *exc: Any) -> None:
+        _Running.depth -= 1
+
+
+def running() -> bool:
+    """Whether a fake mode is running a primitive."""
+    return _Running.depth > 0
+
+
+def _is_tensor_constructor(func: Any) -> bool:
+    """Whether a primitive makes a tensor of none: ones, arange."""
+    return bool(func._flags & _C.OpFlags.FACTORY) and not func.name().partition(".")[0].endswith("_like")
+
+
 _RAISES_SHAPE = (
     "nonzero", "unique", "_unique", "_unique2", "unique_consecutive", "unique_dim", "masked_select", "argwhere",
     "bincount", "_unique_flat", "_unique_rows",
@@ -324,7 +347,7 @@ class FakeTensorMode(TorchDispatchMode):
         else:
             args = tuple(_META if isinstance(a, rl.device) else a for a in args)
         kwargs.pop("pin_memory", None)
-        with _disable_current_modes(), rl.no_grad():
+        with _disable_current_modes(), rl.no_grad(), _Running():
             try:
                 results = func.run(args, kwargs)
             except NotImplementedError as error:
