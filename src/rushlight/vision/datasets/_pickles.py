@@ -3,8 +3,11 @@
 Arrays and tensors are made here from a dtype, a shape and bytes, each of which is checked.
 """
 
+from __future__ import annotations
+
 import math
 import re
+from typing import Any
 
 from rushlight.serialization._plain import encode
 from rushlight.serialization._vm import Machine, UnpicklingError, shown
@@ -122,7 +125,8 @@ class _Hooks:
         dtype = np.dtype(kind.text)
         if type(raw) is not bytes or len(raw) != math.prod(shape) * dtype.itemsize:
             raise UnpicklingError("an array whose bytes are not as many as its shape says")
-        obj.__setstate__((1, shape, dtype, bool(fortran), raw))  # in place: the file may refer to it again
+        array: Any = obj
+        array.__setstate__((1, shape, dtype, bool(fortran), raw))  # in place: the file may refer to it again
         return obj
 
 

@@ -1,7 +1,10 @@
 """COCO: images with the annotations of one JSON file."""
 
+from __future__ import annotations
+
 import json
 import os
+from typing import Any
 
 from .folder import pil_loader
 from .vision import VisionDataset
@@ -18,7 +21,9 @@ class _Annotations:
         if not isinstance(self.dataset, dict) or "images" not in self.dataset:
             raise RuntimeError(f"{path} holds no annotations of COCO's form: there is no 'images' in it")
         self.imgs = {image["id"]: image for image in self.dataset["images"]}
-        self.anns, self.imgToAnns, self.catToImgs = {}, {}, {}
+        self.anns: dict[Any, Any] = {}
+        self.imgToAnns: dict[Any, list[Any]] = {}
+        self.catToImgs: dict[Any, list[Any]] = {}
         for note in self.dataset.get("annotations", ()):
             self.anns[note["id"]] = note
             self.imgToAnns.setdefault(note["image_id"], []).append(note)

@@ -1,5 +1,7 @@
 """Files of data sets: fetched by the downloader of rushlight.hub, checked, unpacked."""
 
+from __future__ import annotations
+
 import bz2
 import gzip
 import hashlib
@@ -12,6 +14,8 @@ import tarfile
 import urllib.parse
 import urllib.request
 import zipfile
+from collections.abc import Callable
+from typing import Any
 
 from rushlight import hub
 
@@ -104,7 +108,8 @@ def _inside(folder, name):
 
 
 def _extract_tar(path, folder, compression):
-    with tarfile.open(path, f"r:{compression[1:]}" if compression else "r") as tar:
+    mode: Any = f"r:{compression[1:]}" if compression else "r"
+    with tarfile.open(path, mode) as tar:
         for member in tar.getmembers():
             if not (member.isfile() or member.isdir()) or not _inside(folder, member.name):
                 raise RuntimeError(f"{path}: {member.name} is no file below the archive's folder")
@@ -120,7 +125,11 @@ def _extract_zip(path, folder, compression):
 
 
 _ARCHIVE_EXTRACTORS = {".tar": _extract_tar, ".zip": _extract_zip}
-_COMPRESSED_FILE_OPENERS = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_COMPRESSED_FILE_OPENERS: dict[str, Callable[..., Any]] = {
+    ".bz2": bz2.open,
+    ".gz": gzip.open,
+    ".xz": lzma.open,
+}
 _FILE_TYPE_ALIASES = {".tbz": (".tar", ".bz2"), ".tbz2": (".tar", ".bz2"), ".tgz": (".tar", ".gz")}
 
 

@@ -1,8 +1,11 @@
 """Videos with a class each, as clips of frames."""
 
+from __future__ import annotations
+
 import csv
 import glob
 import os
+from typing import Any
 
 from .folder import find_classes, make_dataset
 from .utils import check_integrity, download_and_extract_archive, download_url
@@ -14,6 +17,8 @@ __all__ = ["HMDB51", "Kinetics", "UCF101"]
 
 class _Folds(VisionDataset):
     """Videos in folders of their classes, divided by lists into three folds."""
+
+    _select_fold: Any
 
     def __init__(
         self,
@@ -72,7 +77,8 @@ class HMDB51(_Folds):
     TRAIN_TAG, TEST_TAG = 1, 2
 
     def _select_fold(self, video_list, annotations_dir, fold, train):
-        wanted, names = (self.TRAIN_TAG if train else self.TEST_TAG), set()
+        wanted = self.TRAIN_TAG if train else self.TEST_TAG
+        names: set[str] = set()
         for path in glob.glob(os.path.join(annotations_dir, f"*test_split{fold}.txt")):
             with open(path) as file:
                 names.update(name for name, tag in (line.split() for line in file) if int(tag) == wanted)
@@ -90,6 +96,8 @@ class UCF101(_Folds):
 
 class Kinetics(VisionDataset):
     """400, 600 or 700 kinds of actions."""
+
+    num_classes: str
 
     _BASE = "https://s3.amazonaws.com/kinetics/"
     _NAMES = {"400": ("400", "k400"), "600": ("600", "k600"), "700": ("700_2020", "k700_2020")}

@@ -1,6 +1,10 @@
 """What all data sets of images share."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
+from typing import Any
 
 from rushlight.utils import data
 
@@ -11,6 +15,11 @@ __all__ = ["StandardTransform", "VisionDataset"]
 
 def _applied(transform, value):
     return value if transform is None else transform(value)
+
+
+def _described(transform, head):
+    first, *rest = repr(transform).splitlines()
+    return [f"{head}{first}", *(" " * len(head) + line for line in rest)]
 
 
 class StandardTransform:
@@ -24,8 +33,7 @@ class StandardTransform:
         return _applied(self.transform, input), _applied(self.target_transform, target)
 
     def _format_transform_repr(self, transform, head):
-        first, *rest = repr(transform).splitlines()
-        return [f"{head}{first}", *(" " * len(head) + line for line in rest)]
+        return _described(transform, head)
 
     def __repr__(self):
         lines = [type(self).__name__]
@@ -40,6 +48,7 @@ class VisionDataset(data.Dataset):
     """A data set in a folder, with transforms: `transform` and `target_transform`, or `transforms` of both at once."""
 
     _repr_indent = 4
+    download: Callable[[], object]  # of those that fetch their files
 
     def __init__(self, root=None, transforms=None, transform=None, target_transform=None):
         self.root = os.path.expanduser(root) if isinstance(root, str) else root
@@ -49,7 +58,7 @@ class VisionDataset(data.Dataset):
         self.target_transform = target_transform
         if transform is not None or target_transform is not None:
             transforms = StandardTransform(transform, target_transform)
-        self.transforms = transforms
+        self.transforms: Any = transforms
 
     def __getitem__(self, index):
         raise NotImplementedError
@@ -87,4 +96,4 @@ class VisionDataset(data.Dataset):
         )
 
     def _format_transform_repr(self, transform, head):
-        return StandardTransform._format_transform_repr(self, transform, head)
+        return _described(transform, head)

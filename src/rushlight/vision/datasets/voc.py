@@ -1,7 +1,10 @@
 """Pascal VOC: images with outlines of things, or with boxes around them."""
 
+from __future__ import annotations
+
 import os
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 from .folder import pil_loader
 from .utils import NOT_FOUND, download_and_extract_archive, verify_str_arg
@@ -96,7 +99,7 @@ class VOCDetection(_Voc):
         """An element as {its tag: its text, or a dict of what is in it}; a tag that comes more than once is a list."""
         if len(node) == 0:
             return {node.tag: (node.text or "").strip()} if node.text else {}
-        inside = {"object": []} if node.tag == "annotation" else {}
+        inside: dict[str, Any] = {"object": []} if node.tag == "annotation" else {}
         for child in node:
             for tag, value in VOCDetection.parse_voc_xml(child).items():
                 inside.setdefault(tag, []).append(value)

@@ -100,7 +100,7 @@ def _open(input, formats=None):
             return img  # the bytes are read twice: see _sixteen_bits
         img.load()
     except image.UnidentifiedImageError as e:
-        kind = _NOT_THIS.get(format, f"these bytes are no {format or 'image'} that Pillow can read")
+        kind = _NOT_THIS.get(format or "", f"these bytes are no {format or 'image'} that Pillow can read")
         raise RuntimeError(f"{kind}: {e}") from None
     except (OSError, SyntaxError, ValueError) as e:
         raise RuntimeError(_broken(format, e)) from None

@@ -1,5 +1,7 @@
 """Names of models and of their trained weights, and how builders take weights=, pretrained= and progress=."""
 
+from __future__ import annotations
+
 import enum
 import functools
 import inspect
@@ -7,6 +9,7 @@ import operator
 import sys
 import warnings
 from fnmatch import fnmatch
+from typing import Any
 
 from .._internally_replaced_utils import load_state_dict_from_url
 from . import _files
@@ -81,7 +84,8 @@ def weights_class(model, module):
     latest = ("1K_V2", "1K_V1", "COCO_V1", "C_T_V2", "SKHT_V2")
     default = next((v for v in reversed(members) if v.endswith(latest)), next(iter(members)))
     members["DEFAULT"] = members[default]
-    found = WeightsEnum(name, members, module=module)
+    make: Any = WeightsEnum  # an Enum without members makes one by its functional form
+    found = make(name, members, module=module)
     found.__doc__ = f"Trained weights of {model}."
     return found
 

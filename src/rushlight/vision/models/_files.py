@@ -2,6 +2,10 @@
 file (without .pth) and, where they are not 224 256 bilinear, the crop, the resized edge and the interpolation.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 HOST = "https://download.pytorch.org/models/"
 _CLASSES = "https://raw.githubusercontent.com/pytorch/hub/master/imagenet_classes.txt"
 _VOC = (
@@ -212,7 +216,7 @@ def rows(model):
 
 
 def _video(version, file, crop, *edges):
-    options = {"crop_size": (int(crop), int(crop)), "resize_size": tuple(map(int, edges))}
+    options: dict[str, Any] = {"crop_size": (int(crop), int(crop)), "resize_size": tuple(map(int, edges))}
     if file in _NORMALIZED:
         options["mean"], options["std"] = _NORMALIZED[file]
     return version, file + ".pth", "VideoClassification", options, {"num_classes": 400}

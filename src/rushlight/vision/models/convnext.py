@@ -1,5 +1,7 @@
 """ConvNeXt (Liu et al., 2022)."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import rushlight as rl
@@ -76,7 +78,7 @@ class ConvNeXt(nn.Module):
         block = block or CNBlock
         norm_layer = norm_layer or partial(LayerNorm2d, eps=1e-6)
         first = block_setting[0].input_channels
-        layers = [
+        layers: list[nn.Module] = [
             Conv2dNormActivation(
                 3,
                 first,

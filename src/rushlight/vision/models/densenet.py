@@ -1,5 +1,7 @@
 """DenseNet (Huang et al., 2016)."""
 
+from __future__ import annotations
+
 import re
 from collections import OrderedDict
 
@@ -24,6 +26,13 @@ def _norm_relu_conv(in_channels, out_channels, kernel):
 
 
 class _DenseLayer(nn.Module):
+    norm1: nn.Module
+    relu1: nn.Module
+    conv1: nn.Module
+    norm2: nn.Module
+    relu2: nn.Module
+    conv2: nn.Module
+
     def __init__(self, num_input_features, growth_rate, bn_size, drop_rate, memory_efficient=False):
         super().__init__()
         widths = (num_input_features, bn_size * growth_rate, growth_rate)

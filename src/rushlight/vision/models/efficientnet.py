@@ -1,5 +1,7 @@
 """EfficientNet (Tan and Le, 2019) and EfficientNet v2 (2021)."""
 
+from __future__ import annotations
+
 import copy
 import math
 from functools import partial
@@ -148,10 +150,10 @@ class EfficientNet(nn.Module):
             raise TypeError("The inverted_residual_setting should be List[MBConvConfig]")
         norm_layer = norm_layer or nn.BatchNorm2d
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.SiLU)
-        layers = [conv(3, rows[0].input_channels, kernel_size=3, stride=2)]
+        layers: list[nn.Module] = [conv(3, rows[0].input_channels, kernel_size=3, stride=2)]
         total, done = sum(row.num_layers for row in rows), 0
         for row in rows:
-            stage = []
+            stage: list[nn.Module] = []
             for _ in range(row.num_layers):
                 cnf = copy.copy(row)
                 if stage:

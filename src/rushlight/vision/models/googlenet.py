@@ -1,7 +1,10 @@
 """GoogLeNet (Szegedy et al., 2014)."""
 
+from __future__ import annotations
+
 import warnings
 from collections import namedtuple
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -17,7 +20,7 @@ GoogLeNetOutputs = namedtuple("GoogLeNetOutputs", ["logits", "aux_logits2", "aux
 _GoogLeNetOutputs = GoogLeNetOutputs
 
 # Channels of the four branches: 1x1; before and after 3x3, twice; after the pooling. None: a pooling by kernel.
-_PLAN = [
+_PLAN: list[tuple[Any, ...]] = [
     ("inception3a", 192, 64, 96, 128, 16, 32, 32),
     ("inception3b", 256, 128, 128, 192, 32, 96, 64),
     ("maxpool3", 3),
@@ -131,7 +134,7 @@ class GoogLeNet(nn.Module):
             if len(sizes) > 1:
                 setattr(self, name, inception(*sizes))
             else:
-                setattr(self, name, nn.MaxPool2d(*sizes, stride=2, ceil_mode=True))
+                setattr(self, name, nn.MaxPool2d(sizes[0], stride=2, ceil_mode=True))
         self.aux1 = aux(512, num_classes, dropout=dropout_aux) if aux_logits else None
         self.aux2 = aux(528, num_classes, dropout=dropout_aux) if aux_logits else None
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))

@@ -1,5 +1,7 @@
 """MaxViT (Tu et al., 2022): inverted bottlenecks, attention within windows, attention over a grid of windows."""
 
+from __future__ import annotations
+
 import math
 from collections import OrderedDict
 from functools import partial
@@ -54,10 +56,12 @@ class MBConv(nn.Module):
     ):
         super().__init__()
         if stride != 1 or in_channels != out_channels:
-            shortcut = [nn.Conv2d(in_channels, out_channels, kernel_size=1, stride=1, bias=True)]
+            shortcut: list[nn.Module] = [
+                nn.Conv2d(in_channels, out_channels, kernel_size=1, stride=1, bias=True)
+            ]
             if stride == 2:
                 shortcut.insert(0, nn.AvgPool2d(kernel_size=3, stride=stride, padding=1))
-            self.proj = nn.Sequential(*shortcut)
+            self.proj: nn.Module = nn.Sequential(*shortcut)
         else:
             self.proj = nn.Identity()
         middle, squeezed = int(out_channels * expansion_ratio), int(out_channels * squeeze_ratio)
@@ -89,6 +93,8 @@ class MBConv(nn.Module):
 
 class RelativePositionalMultiHeadAttention(nn.Module):
     """Attention among the positions of each group (N, groups, positions, C); positions know each other by a learned bias."""
+
+    relative_position_index: rl.Tensor
 
     def __init__(self, feat_dim, head_dim, max_seq_len):
         super().__init__()
@@ -219,7 +225,7 @@ class MaxVitLayer(nn.Module):
         grid_size,
     ):
         super().__init__()
-        parts = OrderedDict(
+        parts: OrderedDict[str, nn.Module] = OrderedDict(
             MBconv=MBConv(
                 in_channels,
                 out_channels,

@@ -1,5 +1,7 @@
 """MobileNet v2 (Sandler et al., 2018)."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import rushlight as rl
@@ -36,7 +38,7 @@ class InvertedResidual(nn.Module):
         )
         hidden = int(round(inp * expand_ratio))
         self.use_res_connect = stride == 1 and inp == oup
-        layers = [block(inp, hidden, kernel_size=1)] if expand_ratio != 1 else []
+        layers: list[nn.Module] = [block(inp, hidden, kernel_size=1)] if expand_ratio != 1 else []
         layers += [
             block(hidden, hidden, stride=stride, groups=hidden),
             nn.Conv2d(hidden, oup, 1, 1, 0, bias=False),
@@ -73,7 +75,7 @@ class MobileNetV2(nn.Module):
         channels = _make_divisible(32 * width_mult, round_nearest)
         self.last_channel = _make_divisible(1280 * max(1.0, width_mult), round_nearest)
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.ReLU6)
-        features = [conv(3, channels, stride=2)]
+        features: list[nn.Module] = [conv(3, channels, stride=2)]
         for t, c, n, s in setting:
             out = _make_divisible(c * width_mult, round_nearest)
             for i in range(n):

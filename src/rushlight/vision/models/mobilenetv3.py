@@ -1,5 +1,7 @@
 """MobileNet v3 (Howard et al., 2019)."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import rushlight as rl
@@ -56,7 +58,9 @@ class InvertedResidual(nn.Module):
             activation_layer=nn.Hardswish if cnf.use_hs else nn.ReLU,
         )
         wide = cnf.expanded_channels
-        layers = [conv(cnf.input_channels, wide, kernel_size=1)] if wide != cnf.input_channels else []
+        layers: list[nn.Module] = (
+            [conv(cnf.input_channels, wide, kernel_size=1)] if wide != cnf.input_channels else []
+        )
         layers.append(
             conv(
                 wide,
@@ -102,7 +106,7 @@ class MobileNetV3(nn.Module):
         block = block or InvertedResidual
         norm_layer = norm_layer or partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.Hardswish)
-        layers = [conv(3, rows[0].input_channels, kernel_size=3, stride=2)]
+        layers: list[nn.Module] = [conv(3, rows[0].input_channels, kernel_size=3, stride=2)]
         layers += [block(row, norm_layer) for row in rows]
         last = rows[-1].out_channels
         layers.append(conv(last, 6 * last, kernel_size=1))

@@ -1,5 +1,7 @@
 """RegNet (Radosavovic et al., 2020)."""
 
+from __future__ import annotations
+
 import math
 from collections import OrderedDict
 from functools import partial
@@ -44,7 +46,7 @@ class BottleneckTransform(nn.Sequential):
     ):
         width = int(round(width_out * bottleneck_multiplier))
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer)
-        layers = OrderedDict()
+        layers: OrderedDict[str, nn.Module] = OrderedDict()
         layers["a"] = conv(width_in, width, kernel_size=1, stride=1, activation_layer=activation_layer)
         layers["b"] = conv(
             width,

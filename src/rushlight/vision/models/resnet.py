@@ -1,5 +1,7 @@
 """Residual networks (He et al., 2015), ResNeXt (Xie et al., 2016), Wide ResNet (Zagoruyko and Komodakis, 2016)."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import nn
 
@@ -27,6 +29,11 @@ def _add_conv(block, i, conv, norm_layer):
 
 class BasicBlock(nn.Module):
     """Two 3 x 3 convolutions and a shortcut."""
+
+    conv1: nn.Module
+    bn1: nn.Module
+    conv2: nn.Module
+    bn2: nn.Module
 
     expansion = 1
 
@@ -61,6 +68,13 @@ class BasicBlock(nn.Module):
 
 class Bottleneck(nn.Module):
     """1 x 1, 3 x 3 and 1 x 1 convolutions and a shortcut; the 3 x 3 one has the stride."""
+
+    conv1: nn.Module
+    bn1: nn.Module
+    conv2: nn.Module
+    bn2: nn.Module
+    conv3: nn.Module
+    bn3: nn.Module
 
     expansion = 4
 
@@ -97,6 +111,12 @@ class Bottleneck(nn.Module):
 
 class ResNet(nn.Module):
     """A stem, four stages of blocks, a linear classifier."""
+
+    conv1: nn.Module
+    bn1: nn.Module
+    layer2: nn.Module
+    layer3: nn.Module
+    layer4: nn.Module
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
 """ShuffleNet v2 (Ma et al., 2018)."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import nn
 
@@ -67,6 +69,10 @@ class InvertedResidual(nn.Module):
 
 class ShuffleNetV2(nn.Module):
     """Three stages of shuffled blocks."""
+
+    stage2: nn.Module
+    stage3: nn.Module
+    stage4: nn.Module
 
     def __init__(
         self, stages_repeats, stages_out_channels, num_classes=1000, inverted_residual=InvertedResidual

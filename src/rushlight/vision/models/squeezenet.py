@@ -1,5 +1,9 @@
 """SqueezeNet (Iandola et al., 2016)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 
@@ -11,6 +15,13 @@ __all__ = ["SqueezeNet"]
 
 class Fire(nn.Module):
     """Few channels by 1 x 1, then many by 1 x 1 and 3 x 3 side by side."""
+
+    squeeze: nn.Module
+    squeeze_activation: nn.Module
+    expand1x1: nn.Module
+    expand1x1_activation: nn.Module
+    expand3x3: nn.Module
+    expand3x3_activation: nn.Module
 
     def __init__(self, inplanes, squeeze_planes, expand1x1_planes, expand3x3_planes):
         super().__init__()
@@ -30,7 +41,7 @@ class Fire(nn.Module):
 
 
 # The first convolution, then fires (squeezed, expanded twice) and poolings ("M").
-_PLANS = {
+_PLANS: dict[str, Any] = {
     "1_0": (
         (96, 7),
         [(16, 64), (16, 64), (32, 128), "M", (32, 128), (48, 192), (48, 192), (64, 256), "M", (64, 256)],
@@ -52,7 +63,11 @@ class SqueezeNet(nn.Module):
         self.num_classes = num_classes
         (channels, kernel), plan = _PLANS[version]
         pool = lambda: nn.MaxPool2d(kernel_size=3, stride=2, ceil_mode=True)  # noqa: E731
-        layers = [nn.Conv2d(3, channels, kernel_size=kernel, stride=2), nn.ReLU(inplace=True), pool()]
+        layers: list[nn.Module] = [
+            nn.Conv2d(3, channels, kernel_size=kernel, stride=2),
+            nn.ReLU(inplace=True),
+            pool(),
+        ]
         for part in plan:
             if part == "M":
                 layers.append(pool())

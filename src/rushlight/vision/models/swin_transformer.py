@@ -1,5 +1,7 @@
 """Swin transformers (Liu et al., 2021) and Swin v2 (2021)."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 
@@ -274,7 +276,8 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
     """The same, normalized after."""
 
     def __init__(self, *args, attn_layer=ShiftedWindowAttentionV2, **kwargs):
-        super().__init__(*args, attn_layer=attn_layer, **kwargs)
+        kwargs["attn_layer"] = attn_layer
+        super().__init__(*args, **kwargs)
 
     def forward(self, x):
         x = x + self.stochastic_depth(self.norm1(self.attn(x)))

@@ -1,5 +1,7 @@
 """VGG (Simonyan and Zisserman, 2014)."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import nn
 
@@ -18,7 +20,8 @@ cfgs = {
 
 def make_layers(cfg, batch_norm=False):
     """The layers of a list of widths, "M" for a pooling."""
-    layers, channels = [], 3
+    layers: list[nn.Module] = []
+    channels = 3
     for width in cfg:
         if width == "M":
             layers.append(nn.MaxPool2d(kernel_size=2, stride=2))

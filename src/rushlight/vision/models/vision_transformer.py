@@ -1,9 +1,11 @@
 """Vision transformers (Dosovitskiy et al., 2020)."""
 
+from __future__ import annotations
+
 import math
 from collections import OrderedDict
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rushlight as rl
 from rushlight import nn
@@ -132,7 +134,7 @@ class VisionTransformer(nn.Module):
             seq_length, num_layers, num_heads, hidden_dim, mlp_dim, dropout, attention_dropout, norm_layer
         )
         self.seq_length = seq_length
-        heads = OrderedDict()
+        heads: OrderedDict[str, nn.Module] = OrderedDict()
         if representation_size is None:
             heads["head"] = nn.Linear(hidden_dim, num_classes)
         else:
@@ -161,7 +163,8 @@ class VisionTransformer(nn.Module):
         return stem
 
     def _initialize(self):
-        stem, heads = self.conv_proj, self.heads
+        heads: Any = self.heads
+        stem = self.conv_proj
         last = getattr(stem, "conv_last", None)
         if isinstance(stem, nn.Conv2d):
             initialize(stem, conv=truncated(math.sqrt(1 / stem.weight[0].numel())))

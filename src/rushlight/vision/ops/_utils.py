@@ -1,5 +1,9 @@
 """Boxes as regions of images, and parameters of normalization."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rushlight import nn
 
 from .boxes import _upcast as _upcast
@@ -31,7 +35,8 @@ def split_normalization_params(model, norm_classes=None):
     for cls in classes:
         if not issubclass(cls, nn.Module):
             raise ValueError(f"Class {cls} is not a subclass of nn.Module.")
-    norms, others = [], []
+    norms: list[Any] = []
+    others: list[Any] = []
     for module in model.modules():
         leaf = next(module.children(), None) is None
         found = norms if leaf and isinstance(module, classes) else others

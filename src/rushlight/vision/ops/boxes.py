@@ -1,6 +1,10 @@
 """Boxes (x1, y1, x2, y2): overlaps, formats, suppression."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 
@@ -120,7 +124,7 @@ def _from_centre(sign, x, y, w, h, angle):
 
 
 # upright boxes are converted by way of two corners, rotated ones by way of a corner, the size and the angle
-_TO_COMMON = {
+_TO_COMMON: dict[str, Callable[..., Any]] = {
     "xyxy": lambda a, b, c, d: (a, b, c, d),
     "xywh": lambda x, y, w, h: (x, y, x + w, y + h),
     "cxcywh": lambda x, y, w, h: (x - 0.5 * w, y - 0.5 * h, x + 0.5 * w, y + 0.5 * h),
@@ -128,7 +132,7 @@ _TO_COMMON = {
     "cxcywhr": functools.partial(_from_centre, -1),
     "xyxyxyxy": _corners_to_xywhr,
 }
-_FROM_COMMON = {
+_FROM_COMMON: dict[str, Callable[..., Any]] = {
     "xyxy": lambda a, b, c, d: (a, b, c, d),
     "xywh": lambda a, b, c, d: (a, b, c - a, d - b),
     "cxcywh": lambda a, b, c, d: ((a + c) / 2, (b + d) / 2, c - a, d - b),

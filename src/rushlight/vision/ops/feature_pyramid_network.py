@@ -1,7 +1,10 @@
 """Feature pyramids (Lin et al., 2016)."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -15,14 +18,14 @@ _uniform = partial(nn.init.kaiming_uniform_, a=1)
 class ExtraFPNBlock(nn.Module):
     """Further levels of a pyramid: (results, inputs, names) -> (results, names)."""
 
-    def forward(self, results, x, names):
+    def forward(self, results: Any, x: Any, names: Any) -> Any:
         raise NotImplementedError
 
 
 class LastLevelMaxPool(ExtraFPNBlock):
     """One more level: every second pixel of the last."""
 
-    def forward(self, x, y, names):
+    def forward(self, x, y, names):  # type: ignore[override]  # torchvision's own names
         return [*x, F.max_pool2d(x[-1], kernel_size=1, stride=2, padding=0)], [*names, "pool"]
 
 

@@ -1,11 +1,18 @@
 """Building blocks of vision models."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import nn
 
 
 class FrozenBatchNorm2d(nn.Module):
     """Batch normalization whose statistics and weights are constants."""
+
+    weight: rl.Tensor
+    bias: rl.Tensor
+    running_mean: rl.Tensor
+    running_var: rl.Tensor
 
     def __init__(self, num_features, eps=1e-5):
         super().__init__()
@@ -125,7 +132,7 @@ class MLP(nn.Sequential):
         dropout=0.0,
     ):
         options = {} if inplace is None else {"inplace": inplace}
-        layers = []
+        layers: list[nn.Module] = []
         width = in_channels
         for hidden in hidden_channels[:-1]:
             layers.append(nn.Linear(width, hidden, bias=bias))

@@ -1,6 +1,9 @@
 """Regions of feature maps at one size: RoIAlign, RoIPool, and those with channels for each bin."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight import fx, nn
@@ -44,7 +47,7 @@ def _sampled(features, ys, xs):
     flat = features.reshape(c, h * w)
     k, a = ys.shape
     b = xs.shape[1]
-    total = 0
+    total: Any = 0
     y_low, y_high, y_a, y_b = _weights(ys, h)
     x_low, x_high, x_a, x_b = _weights(xs, w)
     for y, wy in ((y_low, y_a), (y_high, y_b)):
@@ -121,7 +124,8 @@ def _quantized_roi_align(input, rois, output_size, spatial_scale, sampling_ratio
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
     """Each box's region of the feature maps (N, C, H, W), as maxima of whole pixels: (K, C, ph, pw)."""
-    return pool_with_indices(input, as_rois(boxes), *_pair(output_size), spatial_scale)[0]
+    high, wide = _pair(output_size)
+    return pool_with_indices(input, as_rois(boxes), high, wide, spatial_scale)[0]
 
 
 def pool_with_indices(input, rois, ph, pw, spatial_scale):

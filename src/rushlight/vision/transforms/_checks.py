@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from typing import cast
 
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
@@ -74,6 +75,7 @@ def check_erasing(p, scale, ratio, value):
 def factor_ends(value, name, center, clip_first_on_zero, message):
     """[low, high] of a factor from its distance to `center`, or from both ends."""
     if isinstance(value, numbers.Number):
+        value = cast(float, value)
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be non negative.")
         low = max(center - value, 0.0) if clip_first_on_zero else center - value

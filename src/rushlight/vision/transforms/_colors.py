@@ -1,6 +1,7 @@
 """Transforms of colours."""
 
 import numbers
+from typing import cast
 
 import rushlight as rl
 
@@ -163,6 +164,7 @@ class GaussianBlur(rl.nn.Module):
         super().__init__()
         self.kernel_size = setup_kernel(kernel_size)
         if isinstance(sigma, numbers.Number):
+            sigma = cast(float, sigma)
             if sigma <= 0:
                 raise ValueError("If sigma is a single number, it must be positive.")
             sigma = (sigma, sigma)

@@ -149,8 +149,10 @@ class RandomResizedCrop(rl.nn.Module):
         return (height - h) // 2, (width - w) // 2, h, w
 
     def forward(self, img):
-        region = self.get_params(img, self.scale, self.ratio)
-        return F.resized_crop(img, *region, self.size, self.interpolation, antialias=self.antialias)
+        top, left, height, width = self.get_params(img, self.scale, self.ratio)
+        return F.resized_crop(
+            img, top, left, height, width, self.size, self.interpolation, antialias=self.antialias
+        )
 
     def __repr__(self):
         return (

@@ -2,6 +2,7 @@
 
 import enum
 import numbers
+from typing import cast
 
 import rushlight as rl
 
@@ -45,7 +46,8 @@ def check_mode(interpolation):
 def setup_size(size, message="Please provide only two dimensions (h, w) for size."):
     """(h, w) from one number or two."""
     if isinstance(size, numbers.Number):
-        return int(size), int(size)
+        edge = int(cast(float, size))
+        return edge, edge
     if isinstance(size, (list, tuple)) and len(size) == 1:
         return size[0], size[0]
     if len(size) != 2:

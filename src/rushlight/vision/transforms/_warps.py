@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from typing import cast
 
 import rushlight as rl
 
@@ -13,6 +14,7 @@ from ._interpolation import InterpolationMode, draw_int, mode_of_int, uniform
 def _angles(x, name, req_sizes=(2,)):
     """[low, high] of an angle from one number or two."""
     if isinstance(x, numbers.Number):
+        x = cast(float, x)
         if x < 0:
             raise ValueError(f"If {name} is a single number, it must be positive.")
         x = [-x, x]
@@ -128,10 +130,15 @@ class RandomAffine(rl.nn.Module):
 
     def forward(self, img):
         _, h, w = F.get_dimensions(img)
-        amounts = self.get_params(self.degrees, self.translate, self.scale, self.shear, [w, h])
+        angle, moves, scale, shear = self.get_params(
+            self.degrees, self.translate, self.scale, self.shear, [w, h]
+        )
         return F.affine(
             img,
-            *amounts,
+            angle,
+            moves,
+            scale,
+            shear,
             interpolation=self.interpolation,
             fill=_fill_for(img, self.fill),
             center=self.center,
@@ -222,8 +229,10 @@ class RandomErasing(rl.nn.Module):
                 "If value is a sequence, it should have either a single value or "
                 f"{img.shape[-3]} (number of input channels)"
             )
-        region = self.get_params(img, self.scale, self.ratio, list(value) if value is not None else None)
-        return F.erase(img, *region, self.inplace)
+        i, j, h, w, new = self.get_params(
+            img, self.scale, self.ratio, list(value) if value is not None else None
+        )
+        return F.erase(img, i, j, h, w, new, self.inplace)
 
     def __repr__(self):
         return (

@@ -1,7 +1,10 @@
 """Samples of data sets as tensors of a kind, for transforms of v2."""
 
+from __future__ import annotations
+
 import collections.abc
 from copy import copy
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision import datasets, tv_tensors
@@ -109,7 +112,7 @@ def _keys(target_keys, available, default):
 
 def _columns(rows):
     """{key: values} of a list of dictionaries."""
-    found = {}
+    found: dict[str, Any] = {}
     for row in rows:
         for key, value in row.items():
             found.setdefault(key, []).append(value)
@@ -260,7 +263,8 @@ def _kitti(dataset, target_keys):
         image, target = sample
         if target is None:
             return image, target
-        columns, out = _columns(target), {}
+        columns = _columns(target)
+        out: dict[str, Any] = {}
         for key in sorted(keys):
             if key == "boxes":
                 out[key] = tv_tensors.BoundingBoxes(columns["bbox"], format="XYXY", canvas_size=_size(image))

@@ -1,5 +1,7 @@
 """Faces with boxes, identities or pairs."""
 
+from __future__ import annotations
+
 import os
 
 import rushlight as rl
@@ -21,6 +23,8 @@ __all__ = ["LFWPairs", "LFWPeople", "WIDERFace"]
 
 class WIDERFace(VisionDataset):
     """Faces with boxes."""
+
+    split: str
 
     BASE_FOLDER = "widerface"
     FILE_LIST = published("WIDERFace.FILE_LIST", tuple)
@@ -81,6 +85,10 @@ class WIDERFace(VisionDataset):
 
 class _LFW(VisionDataset):
     """Labelled faces in the wild; the files have to be fetched by hand."""
+
+    image_set: str
+    view: str
+    split: str
 
     base_folder = "lfw-py"
     file_dict = published("LFW.file_dict", tuple)

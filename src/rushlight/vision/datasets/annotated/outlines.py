@@ -1,5 +1,7 @@
 """Outlines, patches and videos."""
 
+from __future__ import annotations
+
 import os
 
 import rushlight as rl
@@ -28,6 +30,8 @@ class SBDataset(VisionDataset):
     voc_split_filename = "train_noval.txt"
     voc_split_md5 = published("SBDataset.voc_split_md5")
     num_classes = 20
+    image_set: str
+    mode: str
 
     def __init__(self, root, image_set="train", mode="boundaries", download=False, transforms=None):
         super().__init__(root, transforms)

@@ -1,8 +1,11 @@
 """Plants, animals and dishes."""
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
+from typing import Any
 
 from ..._pil import open_image
 from .._published import published
@@ -146,7 +149,9 @@ class INaturalist(VisionDataset):
         super().__init__(os.path.join(root, version), transform=transform, target_transform=target_transform)
         os.makedirs(root, exist_ok=True)
         self._prepare(download, self._check_exists)
-        self.all_categories, self.categories_index, self.categories_map = [], {}, []
+        self.all_categories: list[str] = []
+        self.categories_index: dict[str, dict[str, int]] = {}
+        self.categories_map: list[dict[str, int]] = []
         kinds = target_type if isinstance(target_type, list) else [target_type]
         new = version.startswith("2021")
         valid = ("full", *self._RANKS) if new else ("full", "super")
@@ -169,7 +174,7 @@ class INaturalist(VisionDataset):
                 raise RuntimeError(f"Unexpected category name {name}, wrong number of pieces")
             if pieces[0] != f"{i:05d}":
                 raise RuntimeError(f"Unexpected category id {pieces[0]}, expecting {i:05d}")
-            found = {}
+            found: dict[str, Any] = {}
             for rank, part in zip(self._RANKS, pieces[1:7]):
                 known = self.categories_index[rank]
                 found[rank] = known.setdefault(part, len(known))
@@ -179,7 +184,7 @@ class INaturalist(VisionDataset):
         """Folders are super-category/category, which is an index from 2018 on."""
         supers = sorted(os.listdir(self.root))
         self.categories_index = {"super": {name: i for i, name in enumerate(supers)}}
-        found = {}
+        found: dict[int, Any] = {}
         for i, name in enumerate(supers):
             for category in sorted(os.listdir(os.path.join(self.root, name))):
                 if self.version == "2017":

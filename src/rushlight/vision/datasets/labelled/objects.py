@@ -1,5 +1,7 @@
 """Objects: cars, aircraft, what people use."""
 
+from __future__ import annotations
+
 import json
 import os
 import pathlib
@@ -159,7 +161,8 @@ class Caltech101(VisionDataset):
         self.categories = sorted(os.listdir(images))
         self.categories.remove("BACKGROUND_Google")  # no class
         self.annotation_categories = [self._ANNOTATIONS.get(name, name) for name in self.categories]
-        self.index, self.y = [], []
+        self.index: list[int] = []
+        self.y: list[int] = []
         for i, name in enumerate(self.categories):
             count = len(os.listdir(os.path.join(images, name)))
             self.index += range(1, count + 1)
@@ -223,7 +226,8 @@ class Caltech256(VisionDataset):
             message=NOT_FOUND,
         )
         self.categories = sorted(os.listdir(images))
-        self.index, self.y = [], []
+        self.index: list[int] = []
+        self.y: list[int] = []
         for i, name in enumerate(self.categories):
             count = sum(file.endswith(".jpg") for file in os.listdir(os.path.join(images, name)))
             self.index += range(1, count + 1)

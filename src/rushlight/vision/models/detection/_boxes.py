@@ -1,5 +1,7 @@
 """Boxes as differences from anchors, and which anchors are examples of what."""
 
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -87,7 +89,8 @@ class BalancedPositiveNegativeSampler:
 
     def __call__(self, matched_idxs):
         """(masks of positive, masks of negative examples) of labels >= 1, 0; -1 is neither."""
-        positives, negatives = [], []
+        positives: list[rl.Tensor] = []
+        negatives: list[rl.Tensor] = []
         for labels in matched_idxs:
             good, bad = rl.where(labels >= 1)[0], rl.where(labels == 0)[0]
             count = min(good.numel(), int(self.batch_size_per_image * self.positive_fraction))

@@ -1,6 +1,10 @@
 """What detectors without proposals share: a backbone, a head on its maps, and anchors."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -57,6 +61,17 @@ def best_candidates(scores, threshold, most):
 
 class OneStageDetector(nn.Module):
     """Losses of targets in training, {"boxes", "scores", "labels"} of each image in evaluation."""
+
+    # What each detector has of its own:
+    head: Any
+    anchor_generator: nn.Module
+    transform: Any
+    compute_loss: Callable[..., Any]
+    proposal_matcher: Callable[..., Any]
+    score_thresh: float
+    topk_candidates: int
+    _scores: Callable[..., Any]
+    _decoded: Callable[..., Any]
 
     def __init__(self, backbone):
         super().__init__()

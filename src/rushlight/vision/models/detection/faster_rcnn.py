@@ -1,5 +1,7 @@
 """Faster R-CNN (Ren et al., 2015)."""
 
+from __future__ import annotations
+
 from rushlight import nn
 from rushlight.nn import functional as F
 
@@ -125,7 +127,7 @@ class FastRCNNConvFCHead(nn.Sequential):
 
     def __init__(self, input_size, conv_layers, fc_layers, norm_layer=None):
         channels, height, width = input_size
-        blocks = []
+        blocks: list[nn.Module] = []
         for out in conv_layers:
             blocks.append(Conv2dNormActivation(channels, out, norm_layer=norm_layer))
             channels = out

@@ -1,5 +1,9 @@
 """What stands in proposed regions: classes, boxes, masks."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -60,6 +64,16 @@ def paste_masks_in_image(masks, boxes, img_shape, padding=1):
 
 class RoIHeads(nn.Module):
     """Classifies regions, mends their boxes, and draws their masks where there is a mask_head."""
+
+    box_roi_pool: Any
+    box_head: Any
+    box_predictor: Any
+    mask_roi_pool: Any
+    mask_head: Any
+    mask_predictor: Any
+    keypoint_roi_pool: Any
+    keypoint_head: Any
+    keypoint_predictor: Any
 
     def __init__(
         self,

@@ -1,7 +1,11 @@
 """RAFT (Teed and Deng, 2020): flow refined step by step, from correlations of features of both images."""
 
+from __future__ import annotations
+
 import functools
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -25,7 +29,7 @@ def _conv_relu(in_channels, out_channels, kernel_size):
 def _conv_pair(in_channels, widths, first_kernel):
     """Convolutions of first_kernel and of 3 x 3, each with a ReLU; the second is left out if there is one width."""
     first = _conv_relu(in_channels, widths[0], first_kernel)
-    return first, nn.Identity() if len(widths) == 1 else _conv_relu(*widths, 3)
+    return first, nn.Identity() if len(widths) == 1 else _conv_relu(widths[0], widths[1], 3)
 
 
 class ResidualBlock(nn.Module):
@@ -39,7 +43,7 @@ class ResidualBlock(nn.Module):
         )
         self.convnormrelu2 = Conv2dNormActivation(out_channels, out_channels, kernel_size=3, **options)
         if stride == 1 and not always_project:
-            self.downsample = nn.Identity()
+            self.downsample: nn.Module = nn.Identity()
         else:
             self.downsample = Conv2dNormActivation(
                 in_channels, out_channels, kernel_size=1, stride=stride, activation_layer=None, **options
@@ -63,7 +67,7 @@ class BottleneckBlock(nn.Module):
         self.convnormrelu3 = Conv2dNormActivation(inner, out_channels, kernel_size=1, **options)
         self.relu = nn.ReLU(inplace=True)
         if stride == 1:
-            self.downsample = nn.Identity()
+            self.downsample: nn.Module = nn.Identity()
         else:
             self.downsample = Conv2dNormActivation(
                 in_channels, out_channels, kernel_size=1, stride=stride, activation_layer=None, **options
@@ -76,6 +80,10 @@ class BottleneckBlock(nn.Module):
 
 class FeatureEncoder(nn.Module):
     """Features at an eighth of the size."""
+
+    layer1: nn.Module
+    layer2: nn.Module
+    layer3: nn.Module
 
     def __init__(
         self,
@@ -159,6 +167,7 @@ class RecurrentBlock(nn.Module):
             raise ValueError(f"kernel_size should either 1 or 2, instead got {units}")
         super().__init__()
         options = {"input_size": input_size, "hidden_size": hidden_size}
+        self.convgru2: Callable[..., Any]
         self.convgru1 = ConvGRU(kernel_size=kernel_size[0], padding=padding[0], **options)
         if len(kernel_size) == 2:
             self.convgru2 = ConvGRU(kernel_size=kernel_size[1], padding=padding[1], **options)

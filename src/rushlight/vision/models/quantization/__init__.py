@@ -3,6 +3,9 @@
 Parameters and their names are those of the models they derive from, so that checkpoints load into either.
 """
 
+from __future__ import annotations
+from typing import Any
+
 import sys
 
 from rushlight import nn
@@ -34,7 +37,8 @@ class _Quantizable:
         self.quant, self.dequant = nn.Identity(), nn.Identity()
 
     def forward(self, x):
-        return self.dequant(super().forward(self.quant(x)))
+        model: Any = super()
+        return self.dequant(model.forward(self.quant(x)))
 
     def fuse_model(self, is_qat=None):
         """Refused: there are no fused quantized layers."""
@@ -89,7 +93,7 @@ def _builder(name, cls):
     build.__name__ = build.__qualname__ = name
     build.__module__ = __name__
     build.__doc__ = f"{plain.__doc__} Prepared for quantization."
-    build.weights_class = plain.weights_class
+    build.__dict__["weights_class"] = plain.weights_class
     _BUILDERS[f"quantized_{name}"] = build
     return build
 

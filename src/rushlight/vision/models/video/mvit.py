@@ -1,5 +1,7 @@
 """MViT, multiscale vision transformers (Fan et al., 2021), and the second version (Li et al., 2021)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -119,7 +121,7 @@ class MultiscaleAttention(nn.Module):
         def pool(kernel, stride):
             if math.prod(kernel) <= 1 and math.prod(stride) <= 1:
                 return None
-            padding = [k // 2 for k in kernel]
+            padding = tuple(k // 2 for k in kernel)
             conv = nn.Conv3d(
                 self.head_dim,
                 self.head_dim,
@@ -182,8 +184,8 @@ class MultiscaleBlock(nn.Module):
         self.proj_after_attn = proj_after_attn
         self.pool_skip = None
         if math.prod(cnf.stride_q) > 1:
-            kernel = [s + 1 if s > 1 else s for s in cnf.stride_q]
-            padding = [k // 2 for k in kernel]
+            kernel = tuple(s + 1 if s > 1 else s for s in cnf.stride_q)
+            padding = tuple(k // 2 for k in kernel)
             self.pool_skip = Pool(nn.MaxPool3d(kernel, stride=cnf.stride_q, padding=padding), None)
         width = cnf.output_channels if proj_after_attn else cnf.input_channels
         self.norm1, self.norm2 = norm_layer(cnf.input_channels), norm_layer(width)
@@ -229,7 +231,7 @@ class PositionalEncoding(nn.Module):
     def forward(self, x):
         token = self.class_token.expand(x.size(0), -1).unsqueeze(1)
         x = rl.cat((token, x), dim=1)
-        if self.spatial_pos is None:
+        if self.spatial_pos is None or self.temporal_pos is None or self.class_pos is None:
             return x
         positions = (self.temporal_pos[:, None] + self.spatial_pos[None]).flatten(0, 1)
         return x + rl.cat((self.class_pos.unsqueeze(0), positions), dim=0).unsqueeze(0)

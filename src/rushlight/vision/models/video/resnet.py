@@ -1,5 +1,9 @@
 """Residual networks of videos (Tran et al., 2017): convolutions over space and time at once, one after the other, or space alone."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rushlight import nn
 
 from ..._init import he_fan_out, initialize, normal
@@ -132,6 +136,11 @@ class R2Plus1dStem(nn.Sequential):
 class VideoResNet(nn.Module):
     """Four layers of blocks, each with convolutions of its own kind."""
 
+    layer1: nn.Module
+    layer2: nn.Module
+    layer3: nn.Module
+    layer4: nn.Module
+
     def __init__(self, block, conv_makers, layers, stem, num_classes=400, zero_init_residual=False):
         super().__init__()
         self.inplanes = 64
@@ -144,7 +153,8 @@ class VideoResNet(nn.Module):
         initialize(self, conv=he_fan_out, linear=normal(0.01))
         if zero_init_residual:  # each block starts as the identity
             for residual in (m for m in self.modules() if isinstance(m, Bottleneck)):
-                nn.init.zeros_(residual.conv3[1].weight)
+                last: Any = residual.conv3[1]
+                nn.init.zeros_(last.weight)
 
     def _make_layer(self, block, conv_builder, planes, blocks, stride=1):
         downsample, out = None, planes * block.expansion

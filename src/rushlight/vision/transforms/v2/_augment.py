@@ -1,7 +1,10 @@
 """Erasing, mixing, compressing."""
 
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Callable
 
 import rushlight as rl
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -73,6 +76,8 @@ class RandomErasing(_RandomApplyTransform):
 
 class _BaseMixUpCutMix(Transform):
     """Batches of images and labels, each mixed with its neighbour by a part drawn from Beta(alpha, alpha)."""
+
+    _mixed: Callable[..., rl.Tensor]
 
     def __init__(self, *, alpha=1.0, num_classes=None, labels_getter="default"):
         super().__init__()

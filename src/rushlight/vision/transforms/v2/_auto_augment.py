@@ -1,6 +1,10 @@
 """Augmentation by learned and by random policies. The draws are those of torchvision's v2, which differ from the first version's."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -68,6 +72,8 @@ _MIXED = (0.3, lambda h, w: w / 3.0, lambda h, w: h / 3.0, 30.0, 0.9, (4, 4))
 
 class _AutoAugmentBase(Transform):
     """One image or video of a sample is changed."""
+
+    _augmented: Callable[[Any], Any]
 
     def __init__(self, *, interpolation="nearest", fill=None):
         super().__init__()
@@ -162,7 +168,8 @@ class AutoAugment(_AutoAugmentBase):
         self._policies = self._get_policies(policy)
 
     def _get_policies(self, policy):
-        return one.AutoAugment._get_policies(None, policy)
+        nobody: Any = None  # it reads nothing of its transform
+        return one.AutoAugment._get_policies(nobody, policy)
 
     def _augmented(self, image):
         size = F.get_size(image)

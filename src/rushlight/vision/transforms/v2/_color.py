@@ -1,5 +1,9 @@
 """Colours."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from .. import transforms as one
@@ -76,7 +80,7 @@ class ColorJitter(Transform):
         return None if low == high == center else (float(low), float(high))
 
     def make_params(self, flat_inputs):
-        params = {"fn_idx": rl.randperm(4)}
+        params: dict[str, Any] = {"fn_idx": rl.randperm(4)}
         for name in _JITTER:
             ends = getattr(self, name)
             params[f"{name}_factor"] = None if ends is None else uniform(*ends)

@@ -1,5 +1,9 @@
 """Sizes and positions."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.vision import tv_tensors
 
@@ -463,6 +467,11 @@ class RandomIoUCrop(Transform):
 
 class _DrawnSize(Transform):
     """At a drawn size."""
+
+    scale_range: Any
+    target_size: Any
+    min_size: Any
+    max_size: Any
 
     def __init__(self, interpolation, antialias, **known):
         super().__init__()

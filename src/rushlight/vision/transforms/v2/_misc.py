@@ -1,6 +1,10 @@
 """Types and values; boxes and points that are kept or not."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -124,8 +128,8 @@ class ToDtype(Transform):
         super().__init__()
         if not isinstance(dtype, (dict, rl.dtype)):
             raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
-        images = isinstance(dtype, dict) and (tv_tensors.Image in dtype or tv_tensors.Video in dtype)
-        if images and rl.Tensor in dtype:
+        kinds = dtype if isinstance(dtype, dict) else {}
+        if (tv_tensors.Image in kinds or tv_tensors.Video in kinds) and rl.Tensor in kinds:
             warnings.warn(
                 "The dict has a dtype for images or videos and one for `torch.Tensor`: a plain `torch.Tensor` will *not* be "
                 "transformed in a sample that holds an image or a video.",
@@ -318,6 +322,8 @@ class SetClampingMode(Transform):
 
 class _Sanitize(Transform):
     """Values that belong together (boxes, masks, labels) of which some are kept."""
+
+    _labels_getter: Callable[[Any], Any]
 
     _kinds: tuple[type, ...] = ()
 

@@ -1,5 +1,7 @@
 """What transforms of v2 share: samples of any structure, in which each value is treated as what it is."""
 
+from __future__ import annotations
+
 import enum
 from typing import Any
 
@@ -31,7 +33,7 @@ class Transform(rl.nn.Module):
     def __init_subclass__(cls):
         first = cls._v1_transform_cls
         if first is not None and hasattr(first, "get_params"):
-            cls.get_params = staticmethod(first.get_params)
+            cls.get_params = staticmethod(first.get_params)  # type: ignore[attr-defined]  # where the first has it
 
     def check_inputs(self, flat_inputs):
         """Refuses samples that can't be transformed."""

@@ -1,7 +1,10 @@
 """What transforms ask of the values of a sample, and checks of their arguments."""
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision import tv_tensors
@@ -93,7 +96,10 @@ def _setup_number_or_seq(arg, name):
 def _colors(fill):
     if fill is not None and not isinstance(fill, (numbers.Number, tuple, list)):
         raise TypeError("Got inappropriate fill arg, only Numbers, tuples, lists and dicts are allowed.")
-    return fill if fill is None or isinstance(fill, (int, float)) else [float(v) for v in fill]
+    if fill is None or isinstance(fill, (int, float)):
+        return fill
+    several: Any = fill
+    return [float(v) for v in several]
 
 
 def _setup_fill_arg(fill):
