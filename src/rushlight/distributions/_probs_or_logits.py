@@ -1,5 +1,9 @@
 """What discrete distributions given by `probs` or `logits` share."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
@@ -33,6 +37,8 @@ class Binary:
 
 class Delegating:
     """Distributions over a Categorical or a Binary base: parameters are the base's."""
+
+    _base_params: Any
 
     @property
     def _param(self):

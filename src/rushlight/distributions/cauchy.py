@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -21,6 +23,9 @@ class Cauchy(Distribution):
         >>> m.log_prob(torch.tensor(0.0)), m.cdf(torch.tensor(1.0)), m.mean
         (tensor(-1.1447), tensor(0.7500), tensor(nan))
     """
+
+    loc: rl.Tensor
+    scale: rl.Tensor
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -3,6 +3,10 @@
 `check(value)` returns one bool per event: per element, vector or matrix, as `event_dim` says.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 __all__ = [
@@ -82,13 +86,13 @@ class _Dependent(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self):
+    def is_discrete(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
-    def event_dim(self):
+    def event_dim(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
@@ -143,7 +147,7 @@ class _DependentProperty(property, _Dependent):
         property.__init__(self, fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, fn):
+    def __call__(self, fn):  # type: ignore[override]  # it decorates
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
@@ -249,6 +253,8 @@ class _Bounded(Constraint):
     """Base of constraints between bounds; the repr shows them."""
 
     _names: tuple[str, ...] = ()
+    lower_bound: Any
+    upper_bound: Any
 
     def __init__(self, *bounds, **named):
         given = dict(zip(self._names, bounds, strict=False)) | named
@@ -555,13 +561,9 @@ class _Cat(Constraint):
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         self.dim = dim
 
-    @property
-    def is_discrete(self):
-        return any(c.is_discrete for c in self.cseq)
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
 
-    @property
-    def event_dim(self):
-        return max(c.event_dim for c in self.cseq)
+    event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
     def check(self, value):
         if not -value.dim() <= self.dim < value.dim():
@@ -595,12 +597,10 @@ class _Stack(Constraint):
         self.cseq = list(cseq)
         self.dim = dim
 
-    @property
-    def is_discrete(self):
-        return any(c.is_discrete for c in self.cseq)
+    is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
 
     @property
-    def event_dim(self):
+    def event_dim(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 

@@ -1,3 +1,7 @@
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from . import constraints
@@ -16,7 +20,7 @@ def _Dirichlet_backward(x, concentration, grad_output):
 class _Dirichlet:
     """Namespace of the differentiable draw, made when first used (autograd loads with the core)."""
 
-    function = None
+    function: Any = None
 
     @classmethod
     def apply(cls, concentration):
@@ -31,7 +35,8 @@ class _Dirichlet:
 
                 @staticmethod
                 def backward(ctx, grad_output):
-                    return _Dirichlet_backward(*ctx.saved_tensors, grad_output)
+                    x, concentration = ctx.saved_tensors
+                    return _Dirichlet_backward(x, concentration, grad_output)
 
             cls.function = Draw
         return cls.function.apply(concentration)

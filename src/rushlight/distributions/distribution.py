@@ -1,6 +1,9 @@
 """The base class of distributions: shapes, validation, what is derived from what."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import rushlight as rl
 
@@ -259,7 +262,8 @@ class Distribution:
             value = self.__dict__[name]
             new.__dict__[name] = value.expand(batch_shape + _size(value.shape[old_rank:]))
         event_shape = self._event_shape if event_shape is None else event_shape
-        super(cls, new).__init__(batch_shape, event_shape, validate_args=False)
+        parent: Any = super(cls, new)
+        parent.__init__(batch_shape, event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
@@ -267,7 +271,8 @@ class Distribution:
         """A copy of another batch shape with these attributes; cls is the class whose expand() makes it."""
         new = self._get_checked_instance(cls, _instance)
         new.__dict__.update(attributes)
-        super(cls, new).__init__(_size(batch_shape), self._event_shape, validate_args=False)
+        parent: Any = super(cls, new)
+        parent.__init__(_size(batch_shape), self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 

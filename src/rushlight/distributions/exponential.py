@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import rushlight as rl
 
 from . import constraints
@@ -18,6 +20,8 @@ class Exponential(ExponentialFamily):
         >>> m.mean, m.log_prob(torch.tensor(0.0)), m.icdf(torch.tensor(0.5))
         (tensor(0.5000), tensor(0.6931), tensor(0.3466))
     """
+
+    rate: rl.Tensor
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import rushlight as rl
 
 from . import constraints
@@ -20,6 +22,9 @@ class FisherSnedecor(Distribution):
         >>> m.mean, m.log_prob(torch.tensor(1.0))
         (tensor(2.), tensor(-1.2164))
     """
+
+    df1: rl.Tensor
+    df2: rl.Tensor
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

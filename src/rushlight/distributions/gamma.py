@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import rushlight as rl
 
 from . import constraints
@@ -23,6 +25,9 @@ class Gamma(ExponentialFamily):
         >>> m.mean, m.variance, m.log_prob(torch.tensor(0.5))
         (tensor(0.5000), tensor(0.1250), tensor(0.0794))
     """
+
+    concentration: rl.Tensor
+    rate: rl.Tensor
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative

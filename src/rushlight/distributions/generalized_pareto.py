@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -23,6 +25,10 @@ class GeneralizedPareto(Distribution):
         >>> m.mean, m.cdf(torch.tensor(3.0))
         (tensor(3.6667), tensor(0.5904))
     """
+
+    loc: rl.Tensor
+    scale: rl.Tensor
+    concentration: rl.Tensor
 
     arg_constraints = {
         "loc": constraints.real,

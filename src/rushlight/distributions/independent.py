@@ -44,11 +44,11 @@ class Independent(Distribution):
         return self._copied(Independent, batch_shape, _instance, base_dist=base, reinterpreted_batch_ndims=n)
 
     @property
-    def has_rsample(self):
+    def has_rsample(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self):
+    def has_enumerate_support(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property

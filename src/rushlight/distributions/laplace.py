@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import rushlight as rl
 
 from . import constraints
@@ -19,6 +21,9 @@ class Laplace(Distribution):
         >>> m.variance, m.log_prob(torch.tensor(0.0)).exp(), m.cdf(torch.tensor(0.0))
         (tensor(2.), tensor(0.5000), tensor(0.5000))
     """
+
+    loc: rl.Tensor
+    scale: rl.Tensor
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -30,6 +32,9 @@ class Normal(ExponentialFamily):
         >>> mean.grad
         tensor([1., 1.])
     """
+
+    loc: rl.Tensor
+    scale: rl.Tensor
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import rushlight as rl
 
 from . import constraints
@@ -19,6 +21,8 @@ class Poisson(ExponentialFamily):
         >>> m.variance, m.log_prob(torch.tensor(0.0))
         (tensor(2.), tensor(-2.))
     """
+
+    rate: rl.Tensor
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

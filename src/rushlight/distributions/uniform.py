@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import math
 
 import rushlight as rl
@@ -22,6 +24,9 @@ class Uniform(Distribution):
         >>> m.mean, m.log_prob(torch.tensor(1.0)).exp(), m.cdf(torch.tensor(1.0))
         (tensor(2.), tensor(0.2500), tensor(0.2500))
     """
+
+    high: rl.Tensor
+    low: rl.Tensor
 
     has_rsample = True
 

@@ -1,5 +1,6 @@
 """Transforms of random variables: y = f(x), its inverse, and the log of |det dy/dx|."""
 
+from rushlight.distributions import constraints as constraints  # annotations name it
 from rushlight.distributions.transforms._base import Transform as Transform
 from rushlight.distributions.transforms._base import _InverseTransform as _InverseTransform
 from rushlight.distributions.transforms._combined import CatTransform as CatTransform

@@ -1,6 +1,9 @@
 """What all transforms share: the cache of the last pair, the inverse, and how one is made again with a cache."""
 
+from __future__ import annotations
+
 import weakref
+from typing import Any
 
 from rushlight.distributions import constraints
 
@@ -23,12 +26,15 @@ class Transform:
     """
 
     bijective = False
+    domain: constraints.Constraint
+    codomain: constraints.Constraint
 
     def __init__(self, cache_size=0):
         if cache_size != 0 and cache_size != 1:
             raise ValueError(f"cache_size must be 0 or 1, got {cache_size}")
-        self._cache_size, self._inv = cache_size, None
-        self._cached_x_y = (None, None)
+        self._cache_size = cache_size
+        self._inv: Any = None
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         super().__init__()  # of a further base, as in `class Flow(Transform, nn.Module)`
 
     def __getstate__(self):
@@ -61,7 +67,8 @@ class Transform:
         arguments = self._arguments()
         if arguments is None:
             raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
-        return type(self)(*arguments, cache_size=cache_size)
+        kind: Any = type(self)
+        return kind(*arguments, cache_size=cache_size)
 
     @property
     def event_dim(self):

@@ -1,7 +1,10 @@
 """Transforms made of transforms: one after another, side by side, over more dimensions."""
 
+from __future__ import annotations
+
 import math
 import weakref
+from typing import Any
 
 import rushlight as rl
 from rushlight.distributions import constraints
@@ -158,6 +161,7 @@ class _SideBySide(Transform):
     """Transforms of the parts of a value along `dim`. Subclasses say how a value is cut and joined."""
 
     _constraint = None  # constraints.cat or constraints.stack
+    _join: Any
 
     def __init__(self, tseq, dim, cache_size):
         super().__init__(cache_size)
