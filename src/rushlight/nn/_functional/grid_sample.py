@@ -41,7 +41,8 @@ def _keep_inside(x, size, padding_mode, align_corners):
 def _look_up(input, at, weight=None, total=None):
     """total + weight * input (N, C, *sizes) at whole positions `at` (a tensor (N, *out) per dimension); 0 outside."""
     sizes = input.shape[2:]
-    flat, inside = None, None
+    flat: Any = None
+    inside: Any = None
     for x, size in zip(at, sizes, strict=True):
         ok = (x >= 0) & (x <= size - 1)
         place = rl.where(ok, x, rl.zeros_like(x)).long()

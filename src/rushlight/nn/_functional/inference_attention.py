@@ -89,8 +89,8 @@ def _native_multi_head_attention(
         mask = mask if mask.dtype == rl.bool else mask != 0
         if mask_type == 1 or (mask_type is None and mask.shape == query.shape[:2] and mask.dim() == 2):
             mask = mask[:, None, None, :]
-    heads = [_heads(t, num_head) for t in _projections(query, key, value, qkv_weight, qkv_bias)]
-    out, weights = _attend(*heads, mask, need_weights)
+    q, k, v = (_heads(t, num_head) for t in _projections(query, key, value, qkv_weight, qkv_bias))
+    out, weights = _attend(q, k, v, mask, need_weights)
     out = F.linear(out.transpose(1, 2).flatten(2), proj_weight, proj_bias)
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
@@ -137,7 +137,7 @@ def _nested(
     qkv = F.linear(rows, qkv_weight, qkv_bias)
     if need_weights or len(rows) >= _LONG * len(lengths):
         parts = [
-            _attend(*(_heads(t, num_head) for t in p.chunk(3, -1)), None, need_weights)
+            _attend(*(*(_heads(t, num_head) for t in p.chunk(3, -1)), None, need_weights))
             for p in qkv.split(lengths)
         ]
         out = rl.cat([t.transpose(0, 1).flatten(1) for t, _ in parts])

@@ -4,6 +4,10 @@ Weights of one layer and direction are w_ih, w_hh, then b_ih, b_hh where there a
 an LSTM projects its state. A layer's direction is one op, `rnn_layer`; only projecting LSTMs go step by step.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._core import autocast as _autocast
 from rushlight._core.compose import public
@@ -104,7 +108,7 @@ def _projected_layer(input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, bat
         batch_sizes = [h.size(0)] * len(steps)
     else:
         steps = gates.split(batch_sizes)
-    outputs = [None] * len(steps)
+    outputs: list[Any] = [None] * len(steps)
     for t in reversed(range(len(steps))) if reverse else range(len(steps)):
         n = batch_sizes[t]
         now, cell = core.lstm_step(rl.addmm(steps[t], h[:n], w_hh.t()), c[:n])
@@ -132,7 +136,7 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
     directions = 2 if bidirectional else 1
     per = len(params) // (num_layers * directions)
     h0, c0 = hx[0].unbind(0), hx[1].unbind(0) if len(hx) == 2 else None
-    last = [[] for _ in hx]
+    last: list[list[Any]] = [[] for _ in hx]
     for layer in range(num_layers):
         outputs = []
         for d in range(directions):
@@ -180,7 +184,7 @@ def lstm(*args):
     """
     if isinstance(args[1], rl.Tensor):
         input, batch_sizes, hx, *rest = args
-        return _run("LSTM", input, batch_sizes.tolist(), hx, *rest, False)
+        return _run("LSTM", input, batch_sizes.tolist(), hx, *(*rest, False))
     input, hx, *rest = args
     return _run("LSTM", input, None, hx, *rest)
 
@@ -188,7 +192,7 @@ def lstm(*args):
 def _simple(mode, args):
     if isinstance(args[2], rl.Tensor):
         input, batch_sizes, hx, *rest = args
-        return _run(mode, input, batch_sizes.tolist(), (hx,), *rest, False)
+        return _run(mode, input, batch_sizes.tolist(), (hx,), *(*rest, False))
     input, hx, *rest = args
     return _run(mode, input, None, (hx,), *rest)
 

@@ -1,5 +1,7 @@
 """Causal masks for scaled_dot_product_attention, aligned with either corner of the scores."""
 
+from __future__ import annotations
+
 import enum
 from warnings import warn
 
@@ -38,6 +40,8 @@ class CausalBias(Tensor):
     """
 
     variant: CausalVariant
+    seq_len_q: int
+    seq_len_kv: int
 
     @staticmethod
     def __new__(cls, variant, seq_len_q, seq_len_kv):

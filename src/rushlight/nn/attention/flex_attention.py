@@ -1,5 +1,7 @@
 """flex_attention: attention with a function of one's own on the scores. Computed with a full matrix of scores."""
 
+from __future__ import annotations
+
 import math
 import typing
 
@@ -28,9 +30,8 @@ def noop_mask(batch, head, q_idx, kv_idx):
     return q_idx.new_ones((), dtype=rl.bool)
 
 
-def _places(B, H, Q, KV, device):
-    """Index tensors of (batch, head, query, key) that broadcast to (B, H, Q, KV)."""
-    sizes = (B, H, Q, KV)
+def _places(sizes, device):
+    """Index tensors of (batch, head, query, key) that broadcast to sizes, (B, H, Q, KV)."""
     return [
         rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)
     ]
@@ -69,7 +70,7 @@ class BlockMask:
 
     def elements(self):
         """Returns the mask itself, (B, H, Q_LEN, KV_LEN) of bool."""
-        b, h, q, k = _places(*self.shape, self.device)
+        b, h, q, k = _places(self.shape, self.device)
         return self.mask_mod(b, h, q, k).expand(self.shape)
 
     def to_dense(self):
@@ -253,7 +254,7 @@ def flex_attention(
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (query.float() @ key.float().transpose(-2, -1)) * scale
-    b, h, q, k = _places(*scores.shape, query.device)
+    b, h, q, k = _places(scores.shape, query.device)
     scores = (score_mod or _identity)(scores, b, h, q, k)
     if block_mask is not None:
         scores = scores.masked_fill(~block_mask.mask_mod(b, h, q, k), -math.inf)

@@ -1,5 +1,7 @@
 """The slow path of a module call: the one taken when hooks exist somewhere in the process."""
 
+from __future__ import annotations
+
 import functools
 import sys
 import warnings
@@ -22,7 +24,7 @@ def call(self, args, kwargs):
         or every._global_backward_hooks or every._global_backward_pre_hooks
     ):  # fmt: skip
         return self.forward(*args, **kwargs)
-    always_called = set()
+    always_called: set[int] = set()
     try:
         return _inner(self, args, kwargs, always_called)
     except Exception:
@@ -61,7 +63,9 @@ def _quietly(hook, module, args, result, kwargs):
 
 
 def _backward_lists(self):
-    full, old, every = [], [], home()
+    full: list[Any] = []
+    old: list[Any] = []
+    every = home()
     if every._global_backward_hooks:
         (full if every._global_is_full_backward_hook else old).extend(every._global_backward_hooks.values())
     if self._backward_hooks:

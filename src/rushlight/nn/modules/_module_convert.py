@@ -99,11 +99,15 @@ def _give_grad(param, grad, changed, swap):
 
 
 def _swaps():
-    return rl.__future__.get_swap_module_params_on_conversion()
+    from rushlight import __future__
+
+    return __future__.get_swap_module_params_on_conversion()
 
 
 def _overwrites():
-    return rl.__future__.get_overwrite_module_params_on_conversion()
+    from rushlight import __future__
+
+    return __future__.get_overwrite_module_params_on_conversion()
 
 
 def _wraps(t):

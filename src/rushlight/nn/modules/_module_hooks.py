@@ -160,7 +160,7 @@ class _WrappedHook:
     def __init__(self, hook, module=None):
         self.hook = hook
         self.with_module = module is not None
-        self.module = weakref.ref(module) if module is not None else None
+        self.module: Any = weakref.ref(module) if module is not None else None
 
     def __call__(self, *args, **kwargs):
         if not self.with_module:

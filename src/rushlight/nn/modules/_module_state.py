@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict, namedtuple
 
 import rushlight as rl
+from rushlight.nn.modules._module_convert import _swaps
 from rushlight.nn.parameter import Parameter, UninitializedTensorMixin
 
 TYPE_CHECKING = False
@@ -194,7 +195,7 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
         )
     try:
         with rl.no_grad():
-            if not lazy and rl.__future__.get_swap_module_params_on_conversion():
+            if not lazy and _swaps():
                 _swap_in(param, value, assign)
             elif assign:
                 if isinstance(param, Parameter):
@@ -210,7 +211,7 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
             else:
                 param.copy_(value)
     except Exception as error:
-        what = "swapping" if rl.__future__.get_swap_module_params_on_conversion() else "copying"
+        what = "swapping" if _swaps() else "copying"
         shapes = "" if lazy else f"whose dimensions in the model are {param.size()} and "
         error_msgs.append(
             f'While {what} the parameter named "{key}", {shapes}whose dimensions in the checkpoint are '

@@ -125,7 +125,7 @@ class RNNBase(Module):
         """Does nothing: weights need no common buffer here. Programs written for GPUs call it."""
 
     def _apply(self, fn, recurse=True):
-        self._flat_weights: list[Any] = []
+        self._flat_weights = []
         out = super()._apply(fn, recurse)
         self._init_flat_weights()
         return out

@@ -463,6 +463,7 @@ class TransformerEncoderLayer(Module):
     ) -> None:  # fmt: skip
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
+        self.activation: Callable[[Tensor], Tensor]
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **made
         )
@@ -561,6 +562,7 @@ class TransformerDecoderLayer(Module):
     ) -> None:  # fmt: skip
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
+        self.activation: Callable[[Tensor], Tensor]
         attention: dict[str, Any] = {"dropout": dropout, "batch_first": batch_first, "bias": bias, **made}
         self.self_attn = MultiheadAttention(d_model, nhead, **attention)
         self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)

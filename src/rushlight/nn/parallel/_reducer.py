@@ -1,5 +1,9 @@
 """Gradients of several processes: collected while backward runs, and averaged once all are there."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import distributed as dist
 
@@ -114,7 +118,8 @@ class Reducer:
 
     def _not_reached(self, outputs):
         """The parameters that no output depends on."""
-        reached, seen = set(), set()
+        reached: set[Any] = set()
+        seen: set[Any] = set()
         stack = [t.grad_fn for t in _tensors(outputs) if t.grad_fn is not None]
         reached.update(t for t in _tensors(outputs) if t in self._names)
         while stack:
@@ -138,7 +143,7 @@ def _tensors(value):
 def check_same(module, group):
     """Fails unless every process has parameters of the same shapes."""
     shapes = [(tuple(p.shape), str(p.dtype)) for p in module.parameters()]
-    everyones = [None] * dist.get_world_size(group)
+    everyones: list[Any] = [None] * dist.get_world_size(group)
     dist.all_gather_object(everyones, shapes, group)
     for rank, other in enumerate(everyones):
         if other != shapes:

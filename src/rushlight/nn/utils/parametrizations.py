@@ -1,6 +1,9 @@
 """Ready parametrisations: orthogonal, weight_norm and spectral_norm."""
 
+from __future__ import annotations
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from rushlight.nn.modules.module import Module
@@ -175,6 +178,9 @@ def weight_norm(module, name="weight", dim=0):
 
 class _SpectralNorm(Module):
     """weight / sigma(weight), sigma followed by power iteration in training."""
+
+    _u: Tensor
+    _v: Tensor
 
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()

@@ -1,8 +1,11 @@
 """Parametrisations: a parameter computed from others by modules, behind the same attribute."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 from collections import OrderedDict
+from typing import Any
 
 import rushlight as rl
 from rushlight.nn.modules.container import ModuleDict, ModuleList
@@ -77,17 +80,18 @@ class ParametrizationList(ModuleList):
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
         with rl.no_grad():
-            new = original
+            new: Any = original
+            module: Any
             for module in reversed(self):
                 with contextlib.suppress(NotImplementedError):  # what cannot be inverted is left as it is
                     new = module.right_inverse(new) if hasattr(module, "right_inverse") else new
-        if not isinstance(new, rl.Tensor) and not isinstance(new, (list, tuple)):
+        if not isinstance(new, rl.Tensor | list | tuple):
             raise ValueError(
                 f"'right_inverse' must return a Tensor or a Sequence of tensors, got {type(new).__name__}"
             )
         self.is_tensor = isinstance(new, rl.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
-        if self.is_tensor:
+        if isinstance(new, rl.Tensor):
             if original.dtype != new.dtype:
                 raise ValueError(
                     "When `right_inverse` outputs one tensor, it may not change the dtype, here from "
@@ -137,6 +141,7 @@ class ParametrizationList(ModuleList):
         Raises:
             RuntimeError: a parametrisation has no right_inverse.
         """
+        module: Any
         with rl.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -205,7 +210,7 @@ def _inject_new_class(module):
             "Save `module.state_dict()` instead of the module"
         )
 
-    body = {"__getstate__": __getstate__}
+    body: dict[str, Any] = {"__getstate__": __getstate__}
     if not hasattr(cls, "__deepcopy__"):
         body["__deepcopy__"] = __deepcopy__
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)

@@ -5,9 +5,12 @@ to their product before each call. `remove` makes that permanent. Pruned weights
 take no less memory or time.
 """
 
+from __future__ import annotations
+
 import math
 import numbers
 from abc import ABC, abstractmethod
+from typing import Any
 
 import rushlight as rl
 
@@ -28,6 +31,8 @@ class BasePruningMethod(ABC):
         >>> Small().prune(torch.tensor([0.05, -2.0]))
         tensor([ 0., -2.])
     """
+
+    _tensor_name: Any  # of the parameter; None while a container has no method
 
     def __call__(self, module, inputs):
         setattr(module, self._tensor_name, self.apply_mask(module))
@@ -150,7 +155,7 @@ class PruningContainer(BasePruningMethod):
     """
 
     def __init__(self, *args):
-        self._pruning_methods = ()
+        self._pruning_methods: tuple[Any, ...] = ()
         if not args:
             self._tensor_name = None
         elif len(args) == 1:
@@ -227,7 +232,7 @@ class Identity(BasePruningMethod):
         return default_mask
 
     @classmethod
-    def apply(cls, module, name):
+    def apply(cls, module, name):  # type: ignore[override]  # as in PyTorch, each has arguments of its own
         return super().apply(module, name)
 
 
@@ -235,7 +240,7 @@ def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     highest = math.inf if isinstance(amount, numbers.Integral) else 1.0
-    if not 0 <= amount <= highest:
+    if not 0 <= float(amount) <= highest:
         raise ValueError(f"amount={amount} should either be a share in [0, 1] or a number of elements")
 
 
@@ -295,7 +300,7 @@ class RandomUnstructured(BasePruningMethod):
         return _without(default_mask, self.amount, lambda: rl.rand_like(t).neg())
 
     @classmethod
-    def apply(cls, module, name, amount):
+    def apply(cls, module, name, amount):  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount)
 
 
@@ -320,7 +325,7 @@ class L1Unstructured(BasePruningMethod):
         return _without(default_mask, self.amount, t.abs)
 
     @classmethod
-    def apply(cls, module, name, amount, importance_scores=None):
+    def apply(cls, module, name, amount, importance_scores=None):  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -365,7 +370,7 @@ class RandomStructured(BasePruningMethod):
         return default_mask * _channel_mask(t, self.dim, kept).to(default_mask.dtype)
 
     @classmethod
-    def apply(cls, module, name, amount, dim=-1):
+    def apply(cls, module, name, amount, dim=-1):  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount, dim=dim)
 
 
@@ -405,7 +410,7 @@ class LnStructured(BasePruningMethod):
         return _channel_mask(t, dim, kept).to(dtype=default_mask.dtype) * default_mask
 
     @classmethod
-    def apply(cls, module, name, amount, n, dim, importance_scores=None):
+    def apply(cls, module, name, amount, n, dim, importance_scores=None):  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -433,7 +438,7 @@ class CustomFromMask(BasePruningMethod):
         return self.mask.to(default_mask.dtype) * default_mask
 
     @classmethod
-    def apply(cls, module, name, mask):
+    def apply(cls, module, name, mask):  # type: ignore[override]  # see Identity
         return super().apply(module, name, mask=mask)
 
 
