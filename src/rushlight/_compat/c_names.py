@@ -1,5 +1,7 @@
 """Private names of torch._C that popular packages touch, beside those that the extension itself has."""
 
+from __future__ import annotations
+
 import contextlib
 import enum
 import warnings
@@ -97,7 +99,8 @@ def _get_mkldnn_enabled():
 
 
 def _set_mkldnn_enabled(enabled):
-    rl.backends.mkldnn.enabled = enabled
+    module: Any = rl.backends.mkldnn
+    module.enabled = enabled
 
 
 def _get_accelerator(check=None):
@@ -233,7 +236,9 @@ def _dispatch_isTensorSubclassLike(tensor):
 
 
 def _show_config():
-    return rl.__config__.show()
+    from rushlight import __config__
+
+    return __config__.show()
 
 
 _disabled_torch_function_impl = _C._disabled_torch_function_impl
@@ -555,7 +560,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name in ("DispatchKey", "DispatchKeySet"):
         from rushlight._functorch import _c
 

@@ -1,5 +1,9 @@
 """torch.from_file."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 
@@ -16,5 +20,6 @@ def from_file(
 ):
     """A tensor on the memory of a file."""
     dtype = dtype or rl.get_default_dtype()
-    storage = rl.UntypedStorage.from_file(filename, bool(shared), size * dtype.itemsize)
+    untyped: Any = rl.UntypedStorage
+    storage = untyped.from_file(filename, bool(shared), size * dtype.itemsize)
     return rl.empty(0, dtype=dtype).set_(storage, 0, (size,), (1,)).requires_grad_(requires_grad)

@@ -44,7 +44,7 @@ def _refused(name, parameters):
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "Fails: a function of a library for GPUs."
-    refuse.__signature__ = signature
+    refuse.__dict__["__signature__"] = signature
     return public(refuse)
 
 

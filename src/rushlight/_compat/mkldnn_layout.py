@@ -1,6 +1,10 @@
 """Tensors of the layout torch._mkldnn: what to_mkldnn() makes. The library's own order of elements is no gain here, so
 they are kept dense; what they promise is kept too: the layout, the ops that PyTorch has for it, and no others."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
 
@@ -68,6 +72,7 @@ class MkldnnTensor(Tensor):
 
     _ops_only = True
     is_mkldnn = True
+    _values: Any  # the plain tensor
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -114,11 +119,11 @@ class MkldnnTensor(Tensor):
         return self._values.is_leaf
 
     @property
-    def grad(self):
+    def grad(self):  # type: ignore[override]  # read alone
         return None if self._values.grad is None else wrap(self._values.grad)
 
     @property
-    def data(self):
+    def data(self):  # type: ignore[override]  # read alone
         return wrap(self._values.detach())
 
     def to_dense(self, dtype=None, *, masked_grad=None):

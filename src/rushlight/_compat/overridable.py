@@ -1,8 +1,11 @@
 """Lists of the functions that classes and modes with __torch_function__ may take over (torch.overrides)."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import types
+from typing import Any
 
 import rushlight as rl
 from rushlight._core import lazy_names
@@ -181,7 +184,7 @@ _INITS = {"uniform_", "normal_", "constant_", "kaiming_uniform_"}
 
 
 def _at(path):
-    found = rl
+    found: Any = rl
     for name in path.split("."):
         found = getattr(found, name, None)
         if found is None:
@@ -286,7 +289,9 @@ _SLOTS = {f"__{n}__" for n in ["add", "and", "array", "array_wrap", "bool", "com
 @functools.cache
 def _tables():
     """({namespace: functions}, {function: its name as an expression})."""
-    ignored, listed, names = _ignored(), {}, {}
+    ignored = _ignored()
+    listed: dict[Any, list[Any]] = {}
+    names: dict[Any, str] = {}
     for path in _SPACES:
         functions = listed.setdefault(_at(path) if path else rl, [])
         for name, function in _members(path):
@@ -349,7 +354,7 @@ def _stand_in(function):
     def override(*args, **kwargs):
         return -1
 
-    override.__signature__ = _parameters(function)
+    override.__dict__["__signature__"] = _parameters(function)
     return override
 
 

@@ -4,11 +4,14 @@ Each line: a module, and its names. `Name(A B)` is an enumeration with those mem
 elsewhere, `Name!` an exception that nothing raises and programs catch, anything else a class whose use raises NotImplementedError with an explanation (see unsupported.placeholder).
 """
 
+from __future__ import annotations
+
 import enum
 import importlib
 import importlib.machinery
 import re
 import sys
+from typing import Any
 
 from rushlight._core.unsupported import placeholder, unsupported_attribute
 
@@ -212,7 +215,8 @@ def spec(name):
     """The spec of a placeholder module of rushlight, or None."""
     if name.partition(".")[2] not in MODULES:
         return None
-    return importlib.machinery.ModuleSpec(name, _Loader, is_package=True)
+    loader: Any = _Loader  # the class itself: its methods are static
+    return importlib.machinery.ModuleSpec(name, loader, is_package=True)
 
 
 def is_placeholder(name):

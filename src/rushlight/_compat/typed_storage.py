@@ -1,6 +1,9 @@
 """Storages seen as elements of one type: TypedStorage and FloatStorage and its kin, which PyTorch deprecates."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight.storage import StorageBase, UntypedStorage
@@ -77,6 +80,7 @@ class TypedStorage:
 
     is_sparse = False
     _fake_device = None
+    _dtype: Any
 
     def __new__(cls, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
         if not _internal:
@@ -331,7 +335,13 @@ for _name, _get in {
     setattr(TypedStorage, _name, _warned_property(_get))
 
 
+# Its class methods, which the stub of the extension does not name.
+_untyped: Any = UntypedStorage
+
+
 class _Kind(type):
+    _dtype: Any
+
     def __instancecheck__(cls, instance):
         if cls is _LegacyStorage:
             return type.__instancecheck__(cls, instance)
@@ -345,7 +355,7 @@ class _LegacyStorage(TypedStorage, metaclass=_Kind):
     def from_buffer(cls, buffer, byte_order="native", *, count=-1, offset=0):
         """A copy of the elements in a buffer."""
         dtype = _INTEGERS.get(cls._dtype, cls._dtype)
-        data = UntypedStorage.from_buffer(buffer, byte_order, count=count, offset=offset, dtype=dtype)
+        data = _untyped.from_buffer(buffer, byte_order, count=count, offset=offset, dtype=dtype)
         return _rebuilt(data, cls._dtype)
 
     @classmethod
@@ -353,7 +363,7 @@ class _LegacyStorage(TypedStorage, metaclass=_Kind):
         """The elements of a file, mapped into memory."""
         if cls is TypedStorage:
             raise RuntimeError("from_file can only be called on derived classes")
-        data = UntypedStorage.from_file(filename, shared, size * cls._dtype.itemsize)
+        data = _untyped.from_file(filename, shared, size * cls._dtype.itemsize)
         return _rebuilt(data, cls._dtype)
 
 

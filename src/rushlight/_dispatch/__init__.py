@@ -63,7 +63,7 @@ def call(function, args, kwargs):
     """What the extension calls: the result, or NotImplemented if the plain function is to run."""
     from . import aliases as _aliases, composites as _composites  # noqa: F401  _aliases adds rules
 
-    name = getattr(function, "_op_name", None) or getattr(function, "__name__", "")
+    name: Any = getattr(function, "_op_name", None) or getattr(function, "__name__", "")
     rule = _composites.RULES.get(name)
     if rule is not None:
         return rule(*args, **kwargs)

@@ -1,5 +1,9 @@
 """torch.ops.quantized: arithmetic whose result has a scale of its own, and layers with packed weights."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._quantized._parameters import chosen
 from rushlight._quantized._schemes import PerTensor, in_range
@@ -56,12 +60,13 @@ def _add_scalar(q, number, relu):
 
 
 def _mul(relu):
-    def mul(qa, qb, scale=None, zero_point=None):
+    def mul(qa: Any, qb: Any, scale: Any = None, zero_point: Any = None) -> Any:
         """qa * qb with the scale given; by a number only the scale changes, and its sign."""
         if not isinstance(qb, rl.Tensor):
             return _mul_scalar(qa, qb, relu)
         _check("mul", qa, qb)
-        above = [t._ints().to(rl.int64) - t.q_zero_point() for t in (qa, qb)]
+        factors: tuple[Any, Any] = (qa, qb)
+        above = [t._ints().to(rl.int64) - t.q_zero_point() for t in factors]
         given = PerTensor(scale, zero_point)
         factor = rl.tensor(qa.q_scale() * qb.q_scale() / given.scale, dtype=rl.float32)
         steps = (above[0] * above[1]).float() * factor

@@ -1,5 +1,9 @@
 """Pooling, resizing and padding of quantized tensors: on the integers, which are exact as float64 numbers."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._core.compose import public
 from rushlight._quantized import _schemes as schemes
@@ -100,7 +104,7 @@ def _averaged(q, sums, counts):
 
 
 def _avg_pool(n):
-    pool = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[n - 1]
+    pool: Any = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[n - 1]
 
     def compute(
         input,

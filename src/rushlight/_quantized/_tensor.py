@@ -5,7 +5,12 @@ of less than a byte are kept a byte to an element here, and packed where a progr
 storage(), files.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
+from rushlight import _C
 from rushlight import _tensor_str as text
 from rushlight._C import Tensor
 from rushlight._quantized import _schemes as schemes
@@ -31,6 +36,8 @@ class QuantizedTensor(Tensor):
 
     _ops_only = True
     is_quantized = True
+    _dtype: _C.dtype
+    _quantizer: Any
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

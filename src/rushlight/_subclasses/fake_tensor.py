@@ -5,6 +5,8 @@ asked for, of which this machine need not have any. An op runs on the meta tenso
 it raises.
 """
 
+from __future__ import annotations
+
 import contextlib
 import threading
 import weakref
@@ -63,7 +65,8 @@ class FakeTensor(Tensor):
     """A tensor of a FakeTensorMode."""
 
     fake_device: Any
-    fake_mode: "FakeTensorMode"
+    _is_param: bool
+    fake_mode: FakeTensorMode
     elem: Tensor  # on the meta device
     constant: Tensor | None
 
@@ -93,8 +96,7 @@ class FakeTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        found: list = []
-        _mapped((args, kwargs or {}), lambda t: found.append(t) or t)
+        found = _tensors_in((args, kwargs or {}))
         modes = [t.fake_mode for t in found if isinstance(t, FakeTensor)]
         if any(m is not modes[0] for m in modes):
             raise AssertionError("Mixing fake modes NYI: the FakeTensors of a call belong to several modes")
@@ -169,6 +171,17 @@ def _mapped(value, function):
         items = [_mapped(v, function) for v in value]
         return kind(*items) if hasattr(value, "_fields") else kind(items)
     return {k: _mapped(v, function) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _tensors_in(value: Any) -> list[Any]:
+    found = []
+
+    def keep(t):
+        found.append(t)
+        return t
+
+    _mapped(value, keep)
+    return found
 
 
 class FakeTensorConverter:
@@ -298,11 +311,11 @@ class FakeTensorMode(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         name = func.overloadpacket.__name__
-        known: dict = {}
+        known: Any = {}
         if name in ("lift_fresh", "lift_fresh_copy", "lift") and not isinstance(args[0], FakeTensor):
             return self._from_data(args[0])
         given = self._faked(func, args, kwargs)
-        constant = _by_constants(name, func, *given)
+        constant: Any = _by_constants(name, func, *given)
         if constant is not None and not isinstance(constant, Tensor):
             return constant
         if name in _RAISES_DATA:
@@ -380,8 +393,7 @@ class FakeTensorMode(TorchDispatchMode):
         wanted = kwargs.get("device", next((a for a in args if isinstance(a, rl.device)), None))
         if wanted is not None:
             return rl.device(wanted)
-        found: list = []
-        _mapped((args, kwargs), lambda t: found.append(t) or t)
+        found = _tensors_in((args, kwargs))
         if not found:
             return rl.get_default_device()
         if name in ("copy_", "type_as", "resize_as_") or name.startswith(
@@ -404,8 +416,7 @@ class FakeTensorMode(TorchDispatchMode):
 
 def _by_constants(name, func, args, kwargs):
     """The result of a call on numbers that are known, which programs count steps with: these keep their values."""
-    found: list = []
-    _mapped((args, kwargs), lambda t: found.append(t) or t)
+    found = _tensors_in((args, kwargs))
     alone = name in ("zeros", "ones", "full") and bool(args) and not args[0]  # a number
     made = not found and (alone or name == "scalar_tensor")
     result = None

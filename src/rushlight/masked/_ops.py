@@ -5,8 +5,11 @@ ordinary ops. A row without any element left gives the identity (sum 0, amax -in
 (mean, var).
 """
 
+from __future__ import annotations
+
 import functools
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight._core import type_info as _type_info
@@ -27,7 +30,7 @@ def _with_own_mask(function):
             return function(*args, **kwargs)
         given = dict(zip(function.__code__.co_varnames, args, strict=False)) | kwargs
         for name, mask in (("input", "mask"), ("input", "input_mask"), ("other", "other_mask")):
-            x = given.get(name)
+            x: Any = given.get(name)
             if hasattr(x, "_masked_mask") and mask in function.__kwdefaults__:
                 own, more = x.get_mask(), given.get(mask)
                 given[name], given[mask] = x.get_data(), own if more is None else own & more

@@ -1,5 +1,9 @@
 """Backward from, and to, nested tensors: their elements are what the graph knows."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.nested._tensor import Nested, StridedNested
 
@@ -25,7 +29,8 @@ def _end(root, grad):
             )
         if (grad._steps, grad._starts) == (root._steps, root._starts):
             return root._held, grad._held
-        return root.contiguous()._held, grad.contiguous()._held
+        held: list[Any] = [root.contiguous(), grad.contiguous()]
+        return held[0]._held, held[1]._held
     return root._held, grad._ordered_as(root)
 
 

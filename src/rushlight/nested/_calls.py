@@ -1,5 +1,9 @@
 """What a nested tensor does with a call: the rule of its layout for that op, or a refusal by name."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import OpFlags, Tensor
 from rushlight.nested import _backward
@@ -38,7 +42,8 @@ def _seen(result, x):
 
 
 def name_of(func):
-    return (getattr(func, "_op_name", None) or getattr(func, "__name__", "")).rpartition(".")[2]
+    name: Any = getattr(func, "_op_name", None) or getattr(func, "__name__", "")
+    return name.rpartition(".")[2]
 
 
 def is_pointwise(func, name):
@@ -83,10 +88,15 @@ def call(func, args, kwargs):
     for t in tensors_in((*args, *kwargs.values())):
         jagged = jagged or isinstance(t, NestedTensor)
         strided = strided or isinstance(t, StridedNested)
+    rules: Any
     if jagged:
-        from rushlight.nested import _jagged_rules as rules
+        from rushlight.nested import _jagged_rules
+
+        rules = _jagged_rules
     else:
-        from rushlight.nested import _strided_rules as rules
+        from rushlight.nested import _strided_rules
+
+        rules = _strided_rules
     if jagged and strided and name not in ("to", "is_same_size"):
         raise RuntimeError(
             f"{name}: a nested tensor of layout torch.strided and one of layout torch.jagged do not mix: make one of the other's "

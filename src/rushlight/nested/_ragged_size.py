@@ -1,5 +1,7 @@
 """The size of a ragged dimension: one object that stands for all lengths of a tensor's offsets."""
 
+from __future__ import annotations
+
 import itertools
 
 _serial = itertools.count(1)
@@ -30,6 +32,8 @@ class NestedInt(int):
     """j1, j2 ...: equal to itself only. It is known to be at least 2, as in PyTorch, and nothing more."""
 
     _is_ragged_size = True  # csrc/python/value_types.cpp: torch.Size keeps it
+
+    node: NestedIntNode
 
     def __new__(cls, node):
         # Where it is taken for a number by mistake, a negative size is refused.

@@ -48,7 +48,19 @@ class Nested(Tensor):
 
     _ops_only = True
     is_nested = True
-    _held: Tensor
+    _held: Any  # the plain tensor with all elements
+    # Of one of the two layouts:
+    _like: Any
+    _ordered_as: Any
+    _sizes: Any
+    _steps: Any
+    _starts: Any
+    _spans: Any
+    _batch: Any
+    _offsets: Any
+    _lengths: Any
+    _ragged_idx: Any
+    _metadata_cache: Any
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

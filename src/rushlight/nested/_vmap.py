@@ -1,8 +1,12 @@
 """vmap over the tensors of a nested tensor: each has a shape of its own, so that they run one after the other."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
-from rushlight._transforms.vmap.batched import _levels
+from rushlight._transforms.vmap.batched import _levels, random_as
 from rushlight.nested._make import as_nested_tensor
 from rushlight.nested._tensor import Nested
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -30,14 +34,15 @@ def map_nested(func, leaves, dims, spec, kwargs, out_dims, randomness, flat_out_
             "mapped dimension"
         )
     state = rl.get_rng_state() if randomness == "same" else None
-    columns, out_spec = None, None
+    columns: list[list[Any]] = []
+    out_spec = None
     _levels.nested = True
     try:
         for i in range(sizes.pop()):
             if state is not None:
                 rl.set_rng_state(state)
             args = [leaf if p is None else p[i] for leaf, p in zip(leaves, parts, strict=True)]
-            with rl._transforms.vmap.batched.random_as("error" if randomness == "error" else "same"):
+            with random_as("error" if randomness == "error" else "same"):
                 flat, out_spec = tree_flatten(func(*tree_unflatten(args, spec), **kwargs))
             columns = columns or [[] for _ in flat]
             for column, value in zip(columns, flat, strict=True):

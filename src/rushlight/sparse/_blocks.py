@@ -5,7 +5,10 @@ kept here by its parts, (*batch, rows or columns of blocks + 1) starts, (*batch,
 (*batch, nnz, *block, *dense) values; zero-preserving ops act on the values, the rest goes by way of coordinates.
 """
 
+from __future__ import annotations
+
 import rushlight as rl
+from rushlight._C import Tensor
 from rushlight.sparse import _text
 from rushlight.sparse._compressed import SparseCompressedTensor
 from rushlight.sparse._coo import _METADATA, make, without_overrides
@@ -85,6 +88,9 @@ _SHARED = frozenset(
 class SparseBlockTensor(SparseCompressedTensor):
     """See the module."""
 
+    _layout: rl.layout
+    _others: Tensor
+
     @property
     def layout(self):
         return self._layout
@@ -128,8 +134,8 @@ class SparseBlockTensor(SparseCompressedTensor):
                 raise RuntimeError(
                     f"{name} with different sparse layout is not supported (self is {mine._layout})"
                 )
-            empty = [mine._starts.new_zeros(mine._starts.shape), mine._others[..., :0], mine._first(0)]
-            return assemble(mine._layout, *empty, mine.shape)
+            starts = mine._starts.new_zeros(mine._starts.shape)
+            return assemble(mine._layout, starts, mine._others[..., :0], mine._first(0), mine.shape)
         if name in ("t", "_T", "transpose", "mT", "_mT"):
             return _transposed(args[0], *args[1:])
         if name in ("select", "select_copy"):
@@ -278,8 +284,8 @@ def _selected(a, dim, index):
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(a.shape)} at dimension {dim}"
         )
-    parts = [x.select(dim, index) for x in (a._starts, a._others, a._entries)]
-    return smallest(a._layout, *parts, (*a.shape[:dim], *a.shape[dim + 1 :]))
+    starts, others, entries = (x.select(dim, index) for x in (a._starts, a._others, a._entries))
+    return smallest(a._layout, starts, others, entries, (*a.shape[:dim], *a.shape[dim + 1 :]))
 
 
 def smallest(layout, starts, others, values, size):
@@ -316,10 +322,10 @@ def _transposed(a, dim0=-2, dim1=-1):
         )
     if max(dims) < b:
         first, second = dims
-        parts = (x.transpose(first, second) for x in (a._starts, a._others, a._entries))
+        starts, others, entries = (x.transpose(first, second) for x in (a._starts, a._others, a._entries))
         size = list(a.shape)
         size[first], size[second] = size[second], size[first]
-        return assemble(a._layout, *parts, size)._seen_from(a)
+        return assemble(a._layout, starts, others, entries, size)._seen_from(a)
     if dims != {b, b + 1}:
         kinds = [
             f"{d}({('Batch', 'Sparse', 'Dense')[(d >= b) + (d >= b + 2)]})"

@@ -17,6 +17,8 @@ class SparseCompressedTensor(SparseTensor):
     """_starts: (n + 1,) where the entries of each row (`_along` 0) or column (1) begin; _places: (2, nnz) in that order."""
 
     is_sparse = False
+    _along: int
+    _starts: Tensor
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

@@ -46,6 +46,8 @@ class SparseTensor(Tensor):
     """indices: (sparse_dim, nnz) int64; values: (nnz, *dense sizes)."""
 
     _ops_only = True
+    _entries: Tensor
+    _stored: Tensor
     _unchecked = False  # whether indices may lie outside: looked at before anything reads them
 
     @property

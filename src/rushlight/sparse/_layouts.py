@@ -64,7 +64,8 @@ def converted(a, layout, blocksize=None, dense_dim=None):
         if _batch(a):
             _refuse(source, layout, "for batched inputs", name, ": go by way of to_dense()")
         return _from_places(a.to_sparse()._summed(), layout, blocksize, _index_type(a))
-    return _gathered(layout, *_whole(a), a.shape[: _batch(a)], a.shape, _index_type(a))
+    entries, item, row, column = _whole(a)
+    return _gathered(layout, entries, item, row, column, a.shape[: _batch(a)], a.shape, _index_type(a))
 
 
 def _batch(a):

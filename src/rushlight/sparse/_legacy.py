@@ -1,9 +1,13 @@
 """torch.sparse.FloatTensor(indices, values, size) and its kin."""
 
+from __future__ import annotations
+
 from rushlight.sparse._coo import SparseTensor, sparse_coo_tensor
 
 
 class _Typed(type):
+    dtype_name: str
+
     def __call__(cls, *args):
         import rushlight as rl
 

@@ -1,5 +1,9 @@
 """Calls of ops on masked tensors: as nodes of the graph where gradients are wanted, and below it."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.autograd.function import Function
@@ -37,7 +41,8 @@ def _whole(value):
 
 
 def _name(func):
-    return (getattr(func, "_op_name", None) or getattr(func, "__name__", "")).rpartition(".")[2]
+    name: Any = getattr(func, "_op_name", None) or getattr(func, "__name__", "")
+    return name.rpartition(".")[2]
 
 
 def below(name, func, args, kwargs):

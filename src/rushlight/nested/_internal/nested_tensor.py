@@ -1,5 +1,9 @@
 """Jagged tensors by the names of PyTorch's module."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._utils import _check_tensor
 from rushlight.nested._make import jagged_from_list as jagged_from_list
@@ -60,7 +64,8 @@ def _rebuild_njt(state):
     """A jagged tensor of a file, which may say anything."""
     if type(state) is not dict:
         raise TypeError("a jagged tensor must be made of a dict of its parts")
-    values, offsets, lengths = (state.get(key) for key in ("values", "offsets", "lengths"))
+    parts: list[Any] = [state.get(key) for key in ("values", "offsets", "lengths")]
+    values, offsets, lengths = parts
     ragged_idx = state.get("_ragged_idx", 1)
     for part in (values, offsets) if lengths is None else (values, offsets, lengths):
         _check_tensor(part)
