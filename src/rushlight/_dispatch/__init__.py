@@ -6,6 +6,9 @@ composite function is taken apart into primitives (composites.py); a primitive i
 classes of its arguments.
 """
 
+from __future__ import annotations
+from typing import Any
+
 import threading
 
 from .. import _C
@@ -121,7 +124,7 @@ def _enabled():
 
 def _in_order(tensors):
     """One tensor of each class: subclasses before their bases, otherwise from left to right."""
-    found = []
+    found: list[Any] = []
     for t in tensors:
         if dispatches(t) and all(type(t) is not type(other) for other in found):
             at = next((i for i, other in enumerate(found) if issubclass(type(t), type(other))), len(found))

@@ -3,6 +3,10 @@
 Only ops of the extension need a rule; functions composed in Python are taken apart by running.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from .. import _C
@@ -215,8 +219,9 @@ def _copied(x, dtype=None, device=None, copy=False, memory_format=None):
 
 @rule("to")
 def _to(x, *args, **kwargs):
-    index, slots, _ = _C.Tensor.to._bind((x, *args), kwargs)
-    names = [p[0] for p in _C.Tensor.to._overloads[index][0]]
+    op: Any = _C.Tensor.to
+    index, slots, _ = op._bind((x, *args), kwargs)
+    names = [p[0] for p in op._overloads[index][0]]
     given = dict(zip(names, slots, strict=True))
     given.pop("non_blocking", None)
     given.pop("input", None)

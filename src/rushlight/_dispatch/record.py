@@ -1,5 +1,9 @@
 """Autograd above __torch_dispatch__: a node for each primitive, whose backward runs primitives again."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _C
 from ..autograd.function import Function
 from . import Tensor, below, dispatches, tensors_in
@@ -27,11 +31,13 @@ class Unsaved:
 class _Call:
     """The arguments of a recorded call, and its results once they are there."""
 
+    saves: Any  # what its backward needs: which inputs, which results
+
     def __init__(self, overload, args, kwargs):
         self.overload, self.args, self.kwargs = overload, args, kwargs
         self.given = args  # the tensors of the call itself, where `args` has their old values
         self.tensors = list(tensors_in((*args, *kwargs.values())))
-        self.results = ()
+        self.results: tuple[Any, ...] = ()
 
     def with_tensors(self, tensors):
         """(args, kwargs) with other tensors in the places of these."""
@@ -88,7 +94,7 @@ def _node_class(overload):
     if overload not in _nodes:
         base = overload.overloadpacket.__name__.strip("_")
         name = "".join(part[:1].upper() + part[1:] for part in base.split("_")) + "Backward0"
-        node = type(name, (_Recorded,), {"__module__": "rushlight"})
+        node: Any = type(name, (_Recorded,), {"__module__": "rushlight"})
         node._backward_class = type(
             name, (_C_context(),), {"_forward_cls": node, "__module__": "rushlight", "__getattr__": _saved}
         )

@@ -76,7 +76,7 @@ class Argument:
     def __str__(self):
         kind = str(self.type)
         if self.alias_info:
-            at = re.search(r"[\[?]|$", kind).start()
+            at = next(re.finditer(r"[\[?]|$", kind)).start()
             kind = kind[:at] + str(self.alias_info) + kind[at:]
         default = f"={_shown(self.default_value)}" if self._has_default else ""
         return f"{kind} {self.name}{default}".rstrip()

@@ -1,5 +1,9 @@
 """What torch.compile returns for a module."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight._dynamo import is_dynamo_supported as is_dynamo_supported
@@ -17,12 +21,14 @@ class OptimizedModule(rl.nn.Module):
 
     @property
     def training(self):
-        return self._modules["_orig_mod"].training
+        inner: Any = self._modules["_orig_mod"]
+        return inner.training
 
     @training.setter
     def training(self, mode):
         if "_orig_mod" in self.__dict__.get("_modules", ()):  # not while this module is made
-            self._modules["_orig_mod"].training = mode
+            inner: Any = self._modules["_orig_mod"]
+            inner.training = mode
 
     def __getattr__(self, name):
         wrapped = self.__dict__.get("_modules", {}).get("_orig_mod")

@@ -1,5 +1,7 @@
 """Modules as functions of their parameters, the way of functorch before torch.func.functional_call."""
 
+from __future__ import annotations
+
 import copy
 
 import rushlight as rl
@@ -106,5 +108,5 @@ def _initialised(model_class, ensemble_shape, device, args, kwargs):
     def call(weights, buffers, data):
         return function(weights, buffers, *data)
 
-    call.stateless_model = function.stateless_model
+    call.__dict__["stateless_model"] = function.stateless_model
     return first[0], first[1], call, function.param_names, function.buffer_names

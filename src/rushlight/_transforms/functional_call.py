@@ -1,6 +1,9 @@
 """Calling a module with other parameters and buffers than its own; stacking the tensors of several modules."""
 
+from __future__ import annotations
+
 import contextlib
+from typing import Any
 
 import rushlight as rl
 
@@ -29,7 +32,7 @@ def _slots(module):
 
 def _spread(given, slots):
     """What was given for one path of a shared tensor, given for all of its paths."""
-    names_of = {}
+    names_of: dict[int, list[str]] = {}
     for path, (table, key) in slots.items():
         names_of.setdefault(id(table[key]), []).append(path)
     result = dict(given)
@@ -141,7 +144,7 @@ def _merged(dicts):
         raise ValueError(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {dicts!r:.200}"
         )
-    merged = {}
+    merged: dict[str, Any] = {}
     for d in dicts:
         twice = sorted(merged.keys() & d.keys())
         if twice:

@@ -2,6 +2,8 @@
 sent a stack of unit vectors (Note [Stacked gradients] in csrc/autograd/node.h).
 """
 
+from __future__ import annotations
+
 import rushlight as rl
 
 _MOST = 1 << 24  # elements of inputs and outputs in one pass, unless chunk_size says how many rows
@@ -39,7 +41,7 @@ def _products(outputs, inputs, create_graph, chunk_size):
     """(all elements of the outputs, *x.shape) for each x of the inputs: their derivatives."""
     count, size = (sum(t.numel() for t in ts) for ts in (outputs, inputs))
     step = chunk_size or max(1, _MOST // max(1, count + size))
-    parts = [[] for _ in inputs]
+    parts: list[list[rl.Tensor]] = [[] for _ in inputs]
     for low in range(0, count, step):
         high = min(low + step, count)
         units = _units(outputs, low, high)

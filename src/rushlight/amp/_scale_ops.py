@@ -1,6 +1,9 @@
 """The two operations of gradient scaling: unscaling with a look for overflow, and the choice of the next scale."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 
@@ -28,7 +31,8 @@ def _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale):
             found_inf.fill_(1.0)
         factor = inv_scale.item()
         if factor != 1.0:
-            rl._foreach_mul_(self, factor)
+            foreach: Any = rl
+            foreach._foreach_mul_(self, factor)
 
 
 def _amp_update_scale_(

@@ -5,10 +5,13 @@ divided by it before the step, and a step whose gradients overflowed is left out
 an overflow and doubles after growth_interval steps without one.
 """
 
+from __future__ import annotations
+
 import collections
 import enum
 import inspect
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight.amp._scale_ops import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
@@ -86,8 +89,11 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._init_scale, self._init_growth_tracker = init_scale, 0
-        self._scale = self._growth_tracker = None  # tensors once scale() has been called
-        self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
+        self._scale: Any = None  # tensors once scale() has been called
+        self._growth_tracker: Any = None
+        self._per_optimizer_states: collections.defaultdict[int, dict[str, Any]] = collections.defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     def scale(self, outputs):
         """A tensor, or each of a collection of tensors, times the scale.
@@ -123,7 +129,8 @@ class GradScaler:
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
         """Unscales the gradients of an optimizer; {device: 1 where one of them overflowed, else 0}."""
-        found, lists = {}, {}
+        found: dict[rl.device, rl.Tensor] = {}
+        lists: dict[tuple[rl.device, rl.dtype], list[rl.Tensor]] = {}
         for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
             if not allow_fp16 and p.grad.dtype == rl.float16:
                 raise ValueError(

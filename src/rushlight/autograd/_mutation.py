@@ -1,8 +1,11 @@
 """allow_mutation_on_saved_tensors: a tensor that was saved for backward is copied before it is written to."""
 
+from __future__ import annotations
+
 import contextlib
 import weakref
 from collections import defaultdict
+from typing import Any
 
 import rushlight as rl
 from rushlight.overrides import TorchFunctionMode
@@ -22,9 +25,15 @@ class _Context:
     """What a block knows of its saved tensors. Handles are held by the graph alone, and all here goes with them."""
 
     def __init__(self):
-        self.cloned = weakref.WeakKeyDictionary()  # handle -> copy of the tensor as it was when it was saved
-        self.original = weakref.WeakKeyDictionary()  # handle -> tensor that was not written to since
-        self.tid_to_weakhandle = weakref.WeakValueDictionary()  # identity of a tensor at a version -> handle
+        self.cloned: weakref.WeakKeyDictionary[Any, Any] = (
+            weakref.WeakKeyDictionary()
+        )  # handle -> copy of the tensor as it was when it was saved
+        self.original: weakref.WeakKeyDictionary[Any, Any] = (
+            weakref.WeakKeyDictionary()
+        )  # handle -> tensor that was not written to since
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, Any] = (
+            weakref.WeakValueDictionary()
+        )  # identity of a tensor at a version -> handle
         self.sid_to_tid = defaultdict(set)  # storage -> identities of tensors in it
 
     def clear(self):

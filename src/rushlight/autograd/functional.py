@@ -4,6 +4,8 @@ All are built from vector-Jacobian products. A Jacobian-vector product takes two
 linear in u, so that its own vector-Jacobian product with v is J v.
 """
 
+from __future__ import annotations
+
 import rushlight as rl
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -287,7 +289,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 def _output_jacobian(output, number, inputs, create_graph, strict):
     n = output.nelement()
-    columns = [[] for _ in inputs]
+    columns: list[list[rl.Tensor]] = [[] for _ in inputs]
     basis = rl.zeros_like(output, memory_format=rl.contiguous_format).detach()
     flat = basis.view(-1)
     for j in range(n):

@@ -4,6 +4,8 @@ A complex number is treated as two real ones. For a real-valued part L of the ou
 part) the gradient of a complex input z = x + iy is dL/dx + i dL/dy; both sides are compared in that form.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 import types
@@ -118,6 +120,10 @@ def _unravel(flat, shape):
     return tuple(reversed(index))
 
 
+def _part(t, name):
+    return t if name == "whole" else getattr(t, name)
+
+
 def _numerical_jacobians(func, inputs, x, picked, eps):
     """For each picked output, {part: jacobian (elements of x, elements of the output)}."""
     n = x.numel()
@@ -134,17 +140,18 @@ def _numerical_jacobians(func, inputs, x, picked, eps):
             imag_rows = rl.stack([column[k].reshape(-1) for column in along_imag])
         names = ("real", "imag") if real_rows.dtype.is_complex else ("whole",)
         for name in names:
-            take = (lambda t: t) if name == "whole" else (lambda t, name=name: getattr(t, name))
-            parts[name] = take(real_rows)
+            parts[name] = _part(real_rows, name)
             if imag_rows is not None:
-                parts[name] = rl.complex(take(real_rows).contiguous(), take(imag_rows).contiguous())
+                parts[name] = rl.complex(
+                    _part(real_rows, name).contiguous(), _part(imag_rows, name).contiguous()
+                )
         result.append(parts)
     return result
 
 
 def _analytical_jacobian(output, inputs, seed):
     """One jacobian (elements of x, elements of output) per input, by backward with `seed` on each element."""
-    columns = [[] for _ in inputs]
+    columns: list[list[rl.Tensor]] = [[] for _ in inputs]
     grad_output = rl.zeros_like(output, memory_format=rl.contiguous_format)
     flat = grad_output.view(-1)
     for j in range(output.numel()):
@@ -266,7 +273,8 @@ def _along(func, inputs, x, u, eps, picked):
     finally:
         with rl.no_grad():
             x.data.copy_(original)
-    return _slopes(*ends, 2 * eps)
+    above, below = ends
+    return _slopes(above, below, 2 * eps)
 
 
 def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol):
@@ -340,7 +348,7 @@ def _check_jacobians(func, inputs, variable, numbers, outputs, tolerances, optio
         _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
         return
     picked = [i for i, _ in outputs]
-    numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else None for x in variable]
+    numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else [] for x in variable]
     for k, (out_number, output) in enumerate(outputs):
         for part in ("imag", "real") if output.dtype.is_complex else ("whole",):
             seed = 1j if part == "imag" else 1

@@ -1,5 +1,7 @@
 """The graph seen from Python: its nodes, and hooks on what they save."""
 
+from __future__ import annotations
+
 import threading
 from typing import Any
 
@@ -224,7 +226,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tensors = tuple(tensors)
     lock = threading.Lock()
-    state = {"run": None, "count": 0, "grads": []}
+    state: dict[str, Any] = {"run": None, "count": 0, "grads": []}
 
     def arrived(k, grad):
         """What to hand to fn now, or nothing."""

@@ -1,11 +1,14 @@
 """Tracing: a module's forward is run once on proxies, and what it does becomes a graph."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
 import math
 import sys
 from types import FunctionType
+from typing import Any
 
 import rushlight as rl
 from rushlight._compat.c_names import ScriptObject
@@ -112,6 +115,7 @@ class Tracer(TracerBase):
     """
 
     proxy_buffer_attributes = False
+    root: Any
     traced_func_name = "forward"
 
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant=False):
@@ -198,7 +202,8 @@ class Tracer(TracerBase):
             if concrete_args is not None and p.name in concrete_args:
                 value = concrete_args[p.name]
             else:
-                star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+                kind: Any = p.kind
+                star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(kind, "")
                 default = () if p.default is inspect.Parameter.empty else (p.default,)
                 value = self.create_proxy("placeholder", star + p.name, default, {})
             if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:

@@ -1,10 +1,13 @@
 """A program as a list of nodes, and the Python source that it stands for."""
 
+from __future__ import annotations
+
 import builtins
 import keyword
 import math
 import operator
 import re
+from typing import Any
 
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -228,7 +231,7 @@ class Graph:
 
     def __deepcopy__(self, memo=None):
         copy = Graph(tracer_cls=self._tracer_cls)
-        values = {}
+        values: dict[Node, Node] = {}
         for node in self.nodes:
             values[node] = copy.node_copy(node, values.__getitem__)
         return copy
@@ -307,7 +310,7 @@ class Graph:
         rows = [("opcode", "name", "target", "args", "kwargs")]
         rows += [(n.op, n.name, str(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
-        rows.insert(1, tuple("-" * w for w in widths))
+        rows.insert(1, ("-" * widths[0], "-" * widths[1], "-" * widths[2], "-" * widths[3], "-" * widths[4]))
         print(
             "\n".join(
                 "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -323,7 +326,8 @@ class Graph:
 
 def last_uses(graph):
     """{node: the nodes whose results nobody takes after it}."""
-    seen, result = set(), {}
+    seen: set[Node] = set()
+    result: dict[Node, list[Node]] = {}
     for node in reversed(graph.nodes):
         for used in node.all_input_nodes:
             if used not in seen:
@@ -336,7 +340,7 @@ _OF_TORCH = (rl.dtype, rl.memory_format, rl.layout)  # a constant's repr is its 
 
 
 def _resolve(path):
-    value = rl
+    value: Any = rl
     for part in path.split(".")[1:]:
         value = getattr(value, part, None)
     return value

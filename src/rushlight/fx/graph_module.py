@@ -1,7 +1,10 @@
 """A module whose forward is compiled from a graph."""
 
+from __future__ import annotations
+
 import copy
 import linecache
+from typing import Any
 
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -199,7 +202,8 @@ def _unpack(state, nodes, name):
     from rushlight.fx.graph import Graph
     from rushlight.fx.node import map_aggregate
 
-    graph, made = Graph(), {}
+    graph = Graph()
+    made: dict[str, Any] = {}
     for node_name, op, target, args, kwargs, kind in nodes:
         args, kwargs = map_aggregate((args, kwargs), lambda a: made[a.name] if isinstance(a, _Ref) else a)
         made[node_name] = graph.create_node(op, target, args, kwargs, node_name, kind)

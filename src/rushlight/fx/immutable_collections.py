@@ -18,7 +18,7 @@ class immutable_list(list):
     __delitem__ = __iadd__ = __imul__ = __setitem__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
-    def __hash__(self):
+    def __hash__(self):  # type: ignore[override]  # its base says that it has none
         return hash(tuple(self))
 
     def __reduce__(self):
@@ -31,7 +31,7 @@ class immutable_dict(dict):
     __delitem__ = __ior__ = __setitem__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
-    def __hash__(self):
+    def __hash__(self):  # type: ignore[override]  # its base says that it has none
         return hash(frozenset(self.items()))
 
     def __reduce__(self):

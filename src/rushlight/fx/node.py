@@ -59,9 +59,9 @@ def map_arg(a, fn):
 
 def qualified_name(function):
     """A function's name with its module, as a reader would write it: torch.relu, math.sqrt."""
-    if getattr(builtins, getattr(function, "__name__", ""), None) is function:
-        return f"builtins.{function.__name__}"
     name = getattr(function, "__name__", repr(function))
+    if getattr(builtins, name, None) is function:
+        return f"builtins.{name}"
     for space, title in (
         (rl, "torch"), (rl.nn.functional, "torch.nn.functional"), (rl.Tensor, "torch.Tensor"), (rl.linalg, "torch.linalg"),
         (rl.fft, "torch.fft"), (rl.special, "torch.special"),

@@ -1,6 +1,9 @@
 """Values of a program that is only being written down: what is done to a Proxy becomes a node."""
 
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -66,7 +69,7 @@ class Proxy:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        tracer = next((a.tracer for a in _leaves((args, kwargs)) if isinstance(a, Proxy)), None)
+        tracer: Any = next((a.tracer for a in _leaves((args, kwargs)) if isinstance(a, Proxy)), None)
         if getattr(func, "__name__", "") == "__get__" and args:  # a property of Tensor
             return tracer.create_proxy("call_function", getattr, (args[0], func.__self__.__name__), {})
         return tracer.create_proxy("call_function", func, args, kwargs)
@@ -134,7 +137,7 @@ class TracerBase:
     """Makes nodes and proxies; Tracer adds modules and calls."""
 
     record_stack_traces = False
-    graph = None
+    graph: Any = None
 
     def create_node(self, kind, target, args, kwargs, name=None, type_expr=None):
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)

@@ -1,6 +1,8 @@
 """Finding a pattern in a graph and putting another one in its place."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.fx._symbolic_trace import symbolic_trace
@@ -62,9 +64,9 @@ def _find(graph, pattern):
     (anchor,) = (n.args[0] for n in pattern.nodes if n.op == "output")
     if not isinstance(anchor, Node) or anchor.op == "placeholder":
         raise RuntimeError("replace_pattern: the pattern must compute one result")
-    taken = set()
+    taken: set[Node] = set()
     for candidate in reversed(list(graph.nodes)):
-        found = {}
+        found: dict[Node, Any] = {}
         if not _same_nodes(anchor, candidate, found):
             continue
         inside = set(_inner(found))
@@ -93,7 +95,8 @@ def replace_pattern(gm, pattern, replacement):
     """
     pattern, replacement = _graph_of(pattern), _graph_of(replacement)
     names = [n for n in pattern.nodes if n.op == "placeholder"]
-    graph, replaced = gm.graph, {}
+    graph = gm.graph
+    replaced: dict[Node, Any] = {}
     matches = list(_find(graph, pattern))
     for match in matches:
         last = match.nodes_map[match.anchor]

@@ -1,8 +1,11 @@
 """Expressions of pointwise arithmetic as programs."""
 
+from __future__ import annotations
+
 import ast
 import functools
 import types
+from typing import Any
 
 import rushlight as rl
 from rushlight._C import OpMethod, Tensor, _Fused, ops
@@ -45,9 +48,10 @@ def _number(node):
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
         return None if number is None else -number
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) < 2**53:
-        return node.value
-    return None
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < 2**53 else None
 
 
 class Scope:
@@ -279,7 +283,8 @@ class Group:
         for node in ast.walk(definition):
             if hasattr(node, "lineno"):
                 ast.copy_location(node, self.plain[-1])
-        definition.body[0].body = self.plain
+        function: Any = definition.body[0]
+        function.body = self.plain
         ast.fix_missing_locations(definition)
         namespace = dict(self.ops)
         exec(compile(definition, filename, "exec"), namespace)

@@ -6,10 +6,13 @@ of the names at that moment, so control flow, attributes and everything else mea
 made for (integers, other classes, ...) it runs the same arithmetic op by op.
 """
 
+from __future__ import annotations
+
 import ast
 import collections
 import functools
 import types
+from typing import Any
 
 import rushlight as rl
 from rushlight.jit import _source
@@ -42,7 +45,7 @@ class _Rewriter:
         return name
 
     def body(self, statements):
-        result = []
+        result: list[ast.stmt] = []
         while statements:
             taken, made = self._group(statements)
             if not taken:
@@ -67,6 +70,8 @@ class _Rewriter:
             target = ast.copy_location(ast.Name(name, ast.Store()), statement)
             group.plain.append(ast.copy_location(ast.Assign([target], plain), statement))
             taken += 1
+        head: Any
+        holder: Any
         head, holder = _first_part(statements[taken]) if taken < len(statements) else (None, None)
         last = None
         if taken and head is not None:
@@ -84,7 +89,7 @@ class _Rewriter:
         if not results:
             return 0, []
         where = statements[taken if last else taken - 1]
-        parts = [ast.copy_location(ast.Name(name, ast.Load()), where) for name in kept]
+        parts: list[ast.expr] = [ast.copy_location(ast.Name(name, ast.Load()), where) for name in kept]
         parts += [plain_last] if last else []
         group.plain.append(
             ast.copy_location(
@@ -92,7 +97,7 @@ class _Rewriter:
             )
         )
         name = self._named(group.program(results, self.filename))
-        targets = [ast.Name(n, ast.Store()) for n in kept]
+        targets: list[ast.expr] = [ast.Name(n, ast.Store()) for n in kept]
         if last:
             targets.append(ast.Name(f"{name}_last", ast.Store()))
         call = self._call(name, group, where)
@@ -176,9 +181,10 @@ def fuse_function(function):
     """The function with its pointwise arithmetic as programs; itself if there is none, or its source is not known."""
     if not isinstance(function, types.FunctionType) or hasattr(function, "_fused_from"):
         return function
-    if not hasattr(function, "_fused_as"):
-        function._fused_as = _fused_as(function)
-    return function._fused_as or function
+    own = function.__dict__
+    if "_fused_as" not in own:
+        own["_fused_as"] = _fused_as(function)
+    return own["_fused_as"] or function
 
 
 def _fused_as(function):

@@ -6,8 +6,10 @@ import functools
 import inspect
 import io
 import os
+import pickle
 import textwrap
 import threading
+from typing import Any
 
 import rushlight as rl
 from rushlight.nn.parameter import UninitializedTensorMixin
@@ -38,7 +40,7 @@ def is_scripting():
 
 
 @functools.cache
-def _error_class(kind):
+def _error_class(kind: Any) -> Any:
     return type(kind.__name__, (rl.jit.Error, kind), {"__module__": rl.jit.Error.__module__})
 
 
@@ -66,7 +68,8 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
         ) as error:  # programs catch torch.jit.Error, or the class of the code itself: it is both
             if isinstance(error, RuntimeError) or "_scripted_as" not in type(self).__dict__:
                 raise
-            made = _error_class(type(error))(*error.args)
+            kind: Any = type(error)
+            made = _error_class(kind)(*error.args)
             made.__dict__.update(error.__dict__)
             raise made.with_traceback(error.__traceback__) from error.__cause__
         finally:
@@ -110,7 +113,7 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     def __reduce_ex__(self, protocol):
         if "_scripted_as" not in type(self).__dict__:
             return super().__reduce_ex__(protocol)
-        return scripted, (_plain(self), type(self)._scripted_as)
+        return scripted, (_plain(self), type(self).__dict__["_scripted_as"])
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -259,7 +262,7 @@ def _load(f, name, map_location, extra_files):
     from rushlight.serialization._zip import ZipReader
 
     archive = ZipReader(f, name)
-    reader = Reader(map_location, True, None, {})
+    reader = Reader(map_location, True, pickle, {})
     if "constants.pkl" in archive:
         for key in extra_files or {}:
             entry = f"extra/{key}"

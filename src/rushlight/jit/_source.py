@@ -2,10 +2,13 @@
 cells and lines.
 """
 
+from __future__ import annotations
+
 import ast
 import dis
 import inspect
 import types
+from typing import Any
 
 _FACTORY = "__rushlight_factory"
 _PLAIN = (str, int, float, complex, bool, bytes, type(None))  # of constants, what can be compared
@@ -26,7 +29,9 @@ def tree_of(function):
         module = ast.parse("if True:\n" * indented + "".join(lines))
     except (OSError, TypeError, SyntaxError) as error:
         raise Unknown from error
-    definition = module.body[0].body[0] if indented else module.body[0]
+    definition: Any = module.body[0]
+    if indented:
+        definition = definition.body[0]
     if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
         raise Unknown
     ast.increment_lineno(module, first - 1 - indented)
@@ -79,7 +84,8 @@ def _code_of(definition, function, cells):
         if c != "__class__"
     ]
     factory = ast.parse(f"def {_FACTORY}(): pass")
-    factory.body[0].body = [*outer, *body]
+    made: Any = factory.body[0]
+    made.body = [*outer, *body]
     try:
         code = compile(
             ast.fix_missing_locations(factory), function.__code__.co_filename, "exec", dont_inherit=True

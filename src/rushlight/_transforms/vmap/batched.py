@@ -5,8 +5,11 @@ that meets one is given to a rule (rushlight._transforms.vmap.rules), which runs
 runs once per sample. Composed functions simply run, on batched tensors.
 """
 
+from __future__ import annotations
+
 import threading
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import rushlight as rl
 from rushlight import _C
@@ -65,6 +68,8 @@ class Batched(Tensor):
     """One sample of many. `_value` holds all of them along dimension 0; `_level` is the number of its vmap."""
 
     _ops_only = True
+    _value: Any
+    _level: int
 
     requires_grad = property(
         lambda self: self._value.requires_grad, lambda self, on: self._value.requires_grad_(on)

@@ -1,5 +1,9 @@
 """autograd.Function under vmap: by the rule that the class gives, or by one made of its forward and backward."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rushlight._C import Tensor
 from rushlight.autograd.function import Function
 from rushlight.utils._pytree import tree_flatten, tree_map, tree_structure, tree_unflatten
@@ -80,7 +84,9 @@ def _mapped_outputs(cls, out, dims, number):
 class _SampleContext:
     """What forward and backward of a Function see as ctx when they run for all samples."""
 
-    saved_tensors, materialize_grads = (), True
+    saved_tensors: tuple[Any, ...] = ()
+    materialize_grads = True
+    needs_input_grad: tuple[bool, ...]
 
     def save_for_backward(self, *tensors):
         self.saved_tensors = tensors

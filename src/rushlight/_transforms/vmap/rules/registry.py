@@ -1,5 +1,7 @@
 """What a batched tensor does with a call: the rule of the op, if there is one, or one run per sample."""
 
+from __future__ import annotations
+
 import rushlight as rl
 from rushlight import _C
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -246,6 +248,7 @@ def _joint_type(values):
             part = rl.empty(shape, dtype=joint, device="meta")
             joint = joint if probe is None else rl.result_type(probe, part)
             probe = part if probe is None else rl.empty((1,), dtype=joint, device="meta")
+    assert probe is not None  # a call without tensors needs no rule
     return probe.dtype
 
 
