@@ -79,10 +79,10 @@ def _run(code, file):
     """Runs a program as `python file` would: its module is __main__ and stays so, to the end of the process (for what
     runs at exit, for pickles of its classes)."""
     module = type(sys)("__main__")
-    module.__builtins__ = builtins
+    module.__dict__["__builtins__"] = builtins
     if file[0] != "<":
         module.__file__ = file
-        module.__cached__ = None
+        module.__dict__["__cached__"] = None
     sys.modules["__main__"] = module
     sys.excepthook = _show_from_the_program
     exec(compile(code, file, "exec"), module.__dict__)

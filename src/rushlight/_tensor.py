@@ -421,7 +421,7 @@ def __deepcopy__(self, memo):
 def _slots(cls):
     import copyreg
 
-    return copyreg._slotnames(cls) or ()
+    return copyreg._slotnames(cls) or ()  # type: ignore[attr-defined]  # typeshed leaves it out
 
 
 def _mark(tensor, conj, neg):

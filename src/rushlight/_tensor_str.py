@@ -5,6 +5,8 @@ A summarised tensor becomes nested lists of its corners only; the elided middle 
 `None` between head and tail.
 """
 
+from __future__ import annotations
+
 from math import ceil, isfinite, isinf, isnan
 
 import rushlight as rl
@@ -20,6 +22,11 @@ _PROFILES = {
 
 class _Options:
     __slots__ = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+    precision: int
+    threshold: float
+    edgeitems: int
+    linewidth: float
+    sci_mode: bool | None
 
     def __init__(self):
         self.update(_PROFILES["default"])

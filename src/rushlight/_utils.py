@@ -1,5 +1,7 @@
 """Functions that files name: each makes a tensor or a parameter from its saved parts."""
 
+from __future__ import annotations
+
 import rushlight as rl
 
 REBUILDERS = (
@@ -155,7 +157,7 @@ def _set_state(tensor, state):
     if plain:
         tensor.__dict__.update({str(k): v for k, v in plain.items()})
     for name, value in (slots or {}).items():
-        if type(getattr(type(tensor), str(name), None)) is not type(_HasSlot.slot):
+        if type(getattr(type(tensor), str(name), None)) is not type(vars(_HasSlot)["slot"]):
             raise TypeError(f"a {type(tensor).__name__} has no slot of that name")
         setattr(tensor, name, value)
     return tensor
@@ -200,7 +202,7 @@ def _unflatten_dense_tensors(flat, tensors):
 
 def _take_tensors(tensors, size_limit):
     """The tensors in groups of one type and about size_limit bytes."""
-    groups = {}
+    groups: dict[Any, list[Any]] = {}
     for t in tensors:
         group = groups.setdefault(t.dtype, [[], 0])
         if group[0] and group[1] + t.numel() * t.element_size() > size_limit:
@@ -244,7 +246,8 @@ class ExceptionWrapper:
         import traceback
 
         exc_info = exc_info or sys.exc_info()
-        self.exc_type, self.where = exc_info[0], where
+        self.exc_type: Any = exc_info[0]
+        self.where = where
         self.exc_msg = "".join(traceback.format_exception(*exc_info))
 
     def reraise(self):
@@ -261,7 +264,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

@@ -1,9 +1,12 @@
 """torch.library: operators of a program's own, found under torch.ops, with gradients and shape rules of their own."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
 import types
+from typing import Any
 
 import rushlight as rl
 from rushlight import ops as _ops
@@ -198,10 +201,11 @@ class CustomOpDef:
         """(arguments in order, arguments that are given by name alone), defaults included."""
         if self._schema.arguments:
             return self._by_schema(args, kwargs)
-        if self._function is None and self._kernel is None:
+        function = self._function or self._kernel
+        if function is None:
             return args, kwargs
         try:
-            bound = inspect.signature(self._function or self._kernel).bind(*args, **kwargs)
+            bound = inspect.signature(function).bind(*args, **kwargs)
         except (TypeError, ValueError):
             return args, kwargs
         bound.apply_defaults()
@@ -223,7 +227,7 @@ class CustomOpDef:
 
     def _default(self, argument):
         """As the function has it: schemas know numbers for types."""
-        function = self._function or self._kernel
+        function: Any = self._function or self._kernel
         try:
             own = inspect.signature(function).parameters[argument.name].default
         except (TypeError, ValueError, KeyError):

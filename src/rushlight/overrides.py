@@ -1,9 +1,12 @@
 """The `__torch_function__` protocol: classes and modes that take over functions."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import threading
 import types as pytypes
+from typing import Any
 
 import rushlight as rl
 from rushlight import _C
@@ -128,7 +131,7 @@ def redispatch_function(func, types, args, kwargs):
 
 def _get_overloaded_args(relevant_args, get_type_fn=type):
     """One argument per overriding type: subclasses before their bases, otherwise from left to right."""
-    chosen = []
+    chosen: list[Any] = []
     if _state() != 0:
         return chosen
     for arg in relevant_args:
@@ -188,10 +191,10 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
 
 def _nobody_handles(public_api, mode, types):
-    name = (
-        f"{public_api.__module__}.{public_api.__name__}" if getattr(public_api, "__module__", None) else None
-    )
-    name = name or getattr(public_api, "__name__", str(public_api))
+    if getattr(public_api, "__module__", None):
+        name = f"{public_api.__module__}.{public_api.__name__}"
+    else:
+        name = getattr(public_api, "__name__", str(public_api))
     name = name.replace("rushlight", "torch", 1)
     if mode is None:
         raise TypeError(

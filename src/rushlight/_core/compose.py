@@ -65,7 +65,17 @@ for _space in _JOINED:
 if TYPE_CHECKING:
 
     @overload
-    def op(function: _F) -> _F: ...
+    def op(
+        function: _F,
+        *,
+        method: bool = ...,
+        inplace: bool = ...,
+        out: bool | str = ...,
+        name: str | None = ...,
+        alias: tuple[str, ...] = ...,
+        spread: bool = ...,
+        differentiable: bool = ...,
+    ) -> _F: ...
     @overload
     def op(
         *,
@@ -250,7 +260,7 @@ def _in_place(function):
         return _C.ops["_assign"](function.__name__, self, function(x, *args, **kwargs))
 
     wrapper.__name__ += "_"
-    wrapper._form = "inplace"  # as the C++ ops say it
+    wrapper.__dict__["_form"] = "inplace"  # as the C++ ops say it
     return wrapper
 
 

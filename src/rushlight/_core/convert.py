@@ -319,7 +319,7 @@ def _sparse_only(name, doc, signature):
         raise no_kernel(name, "CPU", "the tensor is not sparse: .to_sparse() makes one that is")
 
     refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
-    refuse.__text_signature__ = signature
+    refuse.__dict__["__text_signature__"] = signature
     method(refuse)
 
 
@@ -502,6 +502,8 @@ attach(_legacy_new=staticmethod(_legacy_new))
 
 class _TypedClass(type):
     """FloatTensor and its kin: constructors of one dtype, and tests of it by isinstance."""
+
+    dtype: _C.dtype
 
     def __new__(cls, name, bases, space):
         for base in bases:

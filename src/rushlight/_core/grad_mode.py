@@ -22,6 +22,11 @@ _set_inference = _C.ops["_set_inference"]
 class _Mode:
     """A context that can also wrap a function; each use is a fresh context."""
 
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Any: ...
+        def __exit__(self, *error: Any) -> None: ...
+
     def clone(self) -> Self:
         return type(self)()
 

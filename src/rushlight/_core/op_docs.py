@@ -4,6 +4,10 @@ A row says what is computed, what is special about arguments and gradient, and s
 arguments, what they mean where that is the same everywhere, how shapes broadcast and the result's type are added here.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _C
 from .signature import split
 
@@ -89,7 +93,8 @@ def complete(op, text):
 
 def sections_of(text):
     """(the text before the first section, {title: its lines}) of a documentation without margin."""
-    head, found = [], {}
+    head: list[str] = []
+    found: dict[str, list[str]] = {}
     lines = head
     for line in text.splitlines():
         if line.endswith(":") and line[:-1] in SECTIONS:
@@ -101,7 +106,8 @@ def sections_of(text):
 
 def entries(text):
     """{name: what is said of it} for the lines "    name: meaning" of a section; deeper lines continue."""
-    found, name = {}, ""
+    found: dict[str, str] = {}
+    name = ""
     for line in text.splitlines():
         if line[4:5] == " ":
             found[name] += " " + line.strip()
@@ -112,7 +118,7 @@ def entries(text):
 
 def parameters(op):
     """{name: (letters of its types, text of its default or None)} over all overloads that are shown."""
-    found = {}
+    found: dict[str, Any] = {}
     shown = [
         types for (_, flags), types in zip(op._overloads, op._types, strict=True) if not flags & _FLAGS.OLD
     ]

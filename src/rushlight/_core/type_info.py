@@ -1,5 +1,9 @@
 """`finfo` and `iinfo`: the numeric limits of a dtype."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _C
 
 # mantissa bits without the hidden one, largest binary exponent, decimal digits that survive
@@ -47,6 +51,8 @@ class _Info:
     """Immutable record of limits; equal when of the same dtype."""
 
     __slots__ = ()
+    _limits: Any
+    dtype: Any
 
     def __new__(cls, *args, **kwargs):
         dtype = args[0] if len(args) == 1 and not kwargs else None

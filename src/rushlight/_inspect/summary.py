@@ -5,7 +5,10 @@ hook before and after every submodule that takes the time and the shape of the r
 and training mode included.
 """
 
+from __future__ import annotations
+
 import time
+from typing import Any
 
 import rushlight as rl
 
@@ -129,7 +132,7 @@ def _call(model, args, kwargs):
 
 def _rows(model):
     """The tree in the order of definition; a module met again gets a row that points back, and no children."""
-    seen = {}
+    seen: dict[int, Any] = {}
     pending = [("", model, 0)]
     while pending:
         path, module, depth = pending.pop()

@@ -4,6 +4,10 @@ Each name maps to an operation of single tensors; lists, numbers and tensors of 
 the first list.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 _UNARY = [
@@ -78,7 +82,7 @@ class _as_is:
 
 def _scale(tensors, factor):
     """All tensors times a number in one call; False when they need one each."""
-    fast = rl._C.ops.get("_optim.scale_")
+    fast: Any = rl._C.ops.get("_optim.scale_")
     return bool(fast) and fast(list(tensors), float(factor))
 
 

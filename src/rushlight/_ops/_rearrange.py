@@ -1,5 +1,7 @@
 """rearrange: dimensions named by a pattern, "b (h w) c -> b c h w"."""
 
+from __future__ import annotations
+
 import rushlight as rl
 
 
@@ -12,7 +14,8 @@ def _sides(pattern):
 
 def _groups(side, pattern):
     """One list of names for each dimension of a side; `...` outside of brackets is a word instead."""
-    groups, inside = [], None
+    groups: list[list[str]] = []
+    inside: list[str] | None = None
     for word in side.replace("(", " ( ").replace(")", " ) ").split():
         if word == "(":
             if inside is not None:

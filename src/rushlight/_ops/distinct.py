@@ -265,7 +265,7 @@ def _histogramdd(name, points, bins, range, weight, density):
         if low == high:
             low, high = low - 0.5, high + 0.5
         edges.append(_ops["linspace"](low, high, b + 1, dtype=dtype, device=points.device))
-    inside, cell = None, None
+    inside = cell = None
     for d, e in enumerate(edges):
         x = points[:, d].contiguous()
         at = _ops["searchsorted"](e, x, right=True) - 1
@@ -274,6 +274,7 @@ def _histogramdd(name, points, bins, range, weight, density):
         inside = ok if inside is None else inside & ok
         cell = at if cell is None else cell * (e.numel() - 1) + at
     shape = [e.numel() - 1 for e in edges]
+    assert cell is not None  # points have a dimension at least
     cell = cell[inside]
     weights = None if weight is None else weight.detach().to(_C.float64)[inside]
     hist = _ops["bincount"](cell, weights, math.prod(shape)).to(dtype).reshape(shape)

@@ -4,6 +4,8 @@ Everything that a collective does is an exchange: some bytes to some processes, 
 time, so that no order of calls inside of one collective can block.
 """
 
+from __future__ import annotations
+
 import collections
 import secrets
 import selectors
@@ -11,6 +13,7 @@ import socket
 import struct
 import threading
 import time
+from typing import Any
 
 from rushlight.distributed._stores import DistBackendError
 from rushlight.distributed._tcp_store import _receive
@@ -27,7 +30,7 @@ class Links:
         self.rank, self.size, self.timeout = rank, size, timeout.total_seconds()
         self._lock = threading.Lock()
         self._inbox = collections.defaultdict(collections.deque)  # (peer, tag): messages nobody asked for yet
-        self._outbox = None
+        self._outbox: Any = None  # a queue, once something was posted
         self._data, self._mail = {}, {}
         if size > 1:
             self._connect(store)

@@ -3,7 +3,10 @@
 A group has one process, so every state is complete: the options about sharding change nothing.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from typing import Any
 
 import rushlight as rl
 
@@ -129,7 +132,8 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
 
 def _unflattened(flat, names):
     """The nested form of a flat state of optimizers."""
-    state, groups = {}, {}
+    state: dict[Any, Any] = {}
+    groups: dict[Any, Any] = {}
     for key, value in flat.items():
         kind, _, rest = key.partition(".")
         name = max((n for n in names if rest.startswith(n + ".")), key=len)

@@ -39,7 +39,7 @@ class TCPStore(Store):
         if is_master:
             self._server = socket.create_server((host_name, port), family=_family(host_name, port))
             port = self._server.getsockname()[1]
-            threading.Thread(target=self._serve, args=(HashStore(),), daemon=True).start()
+            threading.Thread(target=self._serve, args=(self._server, HashStore()), daemon=True).start()
         self.port = port
         self._connection = self._connect()
         if world_size and wait_for_workers:
@@ -66,10 +66,10 @@ class TCPStore(Store):
                     ) from error
                 time.sleep(0.05)
 
-    def _serve(self, table):
+    def _serve(self, server, table):
         while True:
             try:
-                connection, _ = self._server.accept()
+                connection, _ = server.accept()
             except OSError:
                 return  # the store was closed
             threading.Thread(target=self._answer, args=(connection, table), daemon=True).start()

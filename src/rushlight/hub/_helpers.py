@@ -70,6 +70,7 @@ def _import_module(name, path):
     import importlib.util
 
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # the file's name says how it is loaded
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,5 +1,7 @@
 """hubconf.py: the file in a repository that makes its models."""
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import os
@@ -35,6 +37,7 @@ def hubconf(folder):
     sys.path.insert(0, folder)
     try:
         spec = importlib.util.spec_from_file_location("hubconf", path)
+        assert spec is not None and spec.loader is not None  # the file's name says how it is loaded
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)

@@ -1,8 +1,11 @@
 """What a profile found: single events, and their sums by op, by line of source, by module."""
 
+from __future__ import annotations
+
 import gzip
 import json
 import os
+from typing import Any
 
 OP, BACKWARD, REGION = 0, 1, 2
 _CATEGORY = ("cpu_op", "backward", "user_annotation")
@@ -15,6 +18,10 @@ def place(frame):
 
 class _Times:
     """Names that PyTorch gives to the same numbers; nothing here runs on another device."""
+
+    cpu_time_total: Any
+    self_cpu_time_total: Any
+    count: int
 
     cuda_time = cuda_time_total = self_cuda_time_total = 0.0
     device_time = device_time_total = self_device_time_total = 0.0
@@ -178,7 +185,7 @@ class EventList(list):
 
     def _populate_cpu_children(self):
         """Finds the parent of each event: the innermost one of its thread whose time holds all of its own."""
-        threads = {}
+        threads: dict[int, list[Any]] = {}
         for event in sorted(self, key=lambda e: (e.time_range.start, -e.time_range.end)):
             around = threads.setdefault(event.thread, [])
             start, end = event.time_range.start, event.time_range.end
@@ -189,7 +196,7 @@ class EventList(list):
             around.append(event)
 
     def _grouped(self, key, columns):
-        groups = {}
+        groups: dict[Any, Any] = {}
         for event in self:
             k = key(event)
             if k is None:
@@ -285,7 +292,7 @@ class EventList(list):
         """Writes folded stacks, outermost frame first, for flame graphs."""
         if metric not in ("self_cpu_time_total", "self_cuda_time_total"):
             raise ValueError(f"metric should be self_cpu_time_total or self_cuda_time_total, got {metric}")
-        sums = {}
+        sums: dict[str, float] = {}
         for e in self:
             if e.frames:
                 key = ";".join([*reversed(e.stack), e.name])

@@ -1,5 +1,7 @@
 """FileCheck: whether a text has certain parts, in a certain order."""
 
+from __future__ import annotations
+
 import re
 
 
@@ -84,7 +86,7 @@ class FileCheck:
         )
 
     def _any_order(self, text, position, group):
-        spans = []
+        spans: list[tuple[int, int]] = []
         for wanted in group:
             at = text.find(wanted, position)
             while any(begin < at + len(wanted) and at < end for begin, end in spans):

@@ -22,7 +22,7 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
         manager = super().__new__(cls)
         if orig_func is None:
             return manager
-        manager.__init__()
+        type(manager).__init__(manager)
         return manager(orig_func)
 
 

@@ -4,7 +4,10 @@ Containers are tuples, namedtuples, lists, dicts, OrderedDicts, defaultdicts, de
 `register_pytree_node` adds; everything else, None included, is a leaf.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict, defaultdict, deque
+from typing import Any
 
 from ._tree_keys import GetAttrKey, MappingKey, SequenceKey, keystr
 from ._tree_nodes import (  # noqa: F401  (names that others import from here)
@@ -70,7 +73,7 @@ def _flatten(tree, leaves, is_leaf):
 
 def tree_flatten(tree, is_leaf=None):
     """(leaves, spec): the leaves from left to right and the structure that held them."""
-    leaves = []
+    leaves: list[Any] = []
     spec = _flatten(tree, leaves, is_leaf)
     return leaves, spec
 

@@ -21,7 +21,8 @@ def swap_tensors(t1, t2):
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
-    slots = [set(copyreg._slotnames(type(t)) or ()) for t in (t1, t2)]
+    slotnames = copyreg._slotnames  # type: ignore[attr-defined]  # typeshed leaves it out
+    slots = [set(slotnames(type(t)) or ()) for t in (t1, t2)]
     if slots[0] != slots[1]:
         raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     for t in (t1, t2):

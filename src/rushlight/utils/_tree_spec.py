@@ -1,6 +1,9 @@
 """The structure of a pytree without its leaves."""
 
+from __future__ import annotations
+
 from collections import OrderedDict, defaultdict, deque
+from typing import Any
 
 from ._tree_nodes import SUPPORTED_NODES, _get_node_type, _NamedTuple, _node_type, _StructSeq
 
@@ -40,7 +43,7 @@ class TreeSpec:
 
     def flatten_up_to(self, tree):
         """The subtrees of `tree` at the places of this structure's leaves."""
-        out = []
+        out: list[Any] = []
         self._flatten_up_to(tree, out)
         return out
 

@@ -5,6 +5,10 @@ for runs the function again and collects the tensors by number. `use_reentrant=T
 whose backward runs the function and then backward through it.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.autograd import Function
 
@@ -281,7 +285,7 @@ class _Frame:
         return self.recomputed.pop(number)
 
     def recompute(self):
-        tensors = []
+        tensors: list[Any] = []
 
         def collect(t):
             if len(tensors) == len(self.saved):

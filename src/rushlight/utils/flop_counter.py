@@ -4,7 +4,10 @@ A multiplication and an addition are two. Backward counts what its gradients cos
 input that needs one. Elementwise work, norms and recurrent layers are not counted.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight.overrides import TorchFunctionMode
@@ -85,7 +88,7 @@ def _tensordot(out, a, b, dims=2, **options):
     return "mm", 2 * out.numel() * math.prod(inner)
 
 
-_FORMULAS = {
+_FORMULAS: dict[str, Any] = {
     **dict.fromkeys(("matmul", "mm", "bmm", "__matmul__"), _matmul),
     "__rmatmul__": lambda out, a, b: _matmul(out, b, a),
     "linear": _linear,
@@ -173,7 +176,8 @@ class FlopCounterMode(TorchFunctionMode):
             found = _FORMULAS[name](out, *args, **kwargs)
             if found:
                 self._count(*found)
-                self._count_backward(out, *found, args)
+                kind, flops = found
+                self._count_backward(out, kind, flops, args)
         return out
 
     def _count_backward(self, out, kind, flops, args):

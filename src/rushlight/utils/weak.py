@@ -1,7 +1,10 @@
 """Dictionaries whose keys are tensors by identity, held weakly; weak references to tensors."""
 
+from __future__ import annotations
+
 import weakref
 from collections.abc import MutableMapping
+from typing import Any
 from weakref import ref
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -10,17 +13,17 @@ WeakRef = ref
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
-class WeakIdRef(weakref.ref):
+class WeakIdRef(weakref.ref[Any]):
     """A weak reference that is equal to another one of the same object."""
 
     __slots__ = ["_id"]
 
     def __init__(self, key, callback=None):
         self._id = id(key)
-        super().__init__(key, callback)
+        super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed has __new__ alone
 
     def __call__(self):
-        found = super().__call__()
+        found: Any = super().__call__()
         if hasattr(found, "_fix_weakref"):
             found._fix_weakref()
         return found
@@ -33,14 +36,14 @@ class WeakIdRef(weakref.ref):
         return a is b if a is not None and b is not None else self is other
 
 
-class _WeakHashRef(weakref.ref):
+class _WeakHashRef(weakref.ref[Any]):
     """A weak reference that is equal to another one of an equal object."""
 
     __slots__ = ["_id"]
 
     def __init__(self, key, callback=None):
         self._id = hash(key)
-        super().__init__(key, callback)
+        super().__init__(key, callback)  # type: ignore[call-arg]  # typeshed has __new__ alone
 
     def __hash__(self):
         return self._id
@@ -54,7 +57,8 @@ class WeakIdKeyDictionary(MutableMapping):
     """{object: value} by identity; an entry goes when its object does."""
 
     def __init__(self, dict=None, ref_type=WeakIdRef):
-        self.ref_type, self.data = ref_type, {}
+        self.ref_type = ref_type
+        self.data: Any = {}
         owner = weakref.ref(self)
 
         def gone(reference):
@@ -126,7 +130,7 @@ class WeakIdKeyDictionary(MutableMapping):
     def setdefault(self, key, default=None):
         return self.data.setdefault(self.ref_type(key, self._gone), default)
 
-    def update(self, dict=None, **kwargs):
+    def update(self, dict=None, **kwargs):  # type: ignore[override]  # PyTorch's parameter has a name
         if dict is not None:
             for key, value in dict.items() if hasattr(dict, "items") else dict:
                 self[key] = value

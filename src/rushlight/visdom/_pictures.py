@@ -54,7 +54,7 @@ def png(pixels):
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(rows, 6))
+        + chunk(b"IDAT", zlib.compress(rows.data, 6))
         + chunk(b"IEND", b"")
     )
 

@@ -4,6 +4,8 @@ It answers to names of this machine only (a page elsewhere can't make a browser 
 nothing but the logs, and sends text as text: windows are pictures, which run nothing.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import http.server
@@ -38,7 +40,8 @@ class Server(http.server.ThreadingHTTPServer):
     def server_bind(self):
         """Without asking for this machine's full name, which can take seconds."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
+        host, port = self.server_address[:2]
+        self.server_name, self.server_port = str(host), port
 
     def env(self, name):
         """The Env of that name as its log now has it; None if there is none. Call with the lock held."""

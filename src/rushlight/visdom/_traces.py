@@ -1,5 +1,9 @@
 """Lines, points, bars: the traces of a window, in Plotly's form, from checked arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from ._values import BadData, array, names, of_dims, plain, require
@@ -7,7 +11,7 @@ from ._values import BadData, array, names, of_dims, plain, require
 
 def layout(opts, call):
     """The window's axes, title and legend out of visdom's generic options."""
-    result = {"showlegend": bool(opts.get("showlegend", "legend" in opts)), "margin": {}}
+    result: dict[str, Any] = {"showlegend": bool(opts.get("showlegend", "legend" in opts)), "margin": {}}
     for side, key in (("l", "left"), ("r", "right"), ("t", "top"), ("b", "bottom")):
         if opts.get("margin" + key) is not None:
             result["margin"][side] = opts["margin" + key]

@@ -1,6 +1,9 @@
 """The recorded graph as a tree of groups: modules in modules, ops in them, in the order they ran."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from rushlight.nn import Parameter
 
@@ -50,7 +53,7 @@ class Collected:
         self.leaves = 0
         self._scopes = {}
         self._kept = []  # what ids in tables stand for stays alive
-        self._names = {}
+        self._names: dict[Any, str] = {}
         nodes = self._walk(outputs)
         self._name_parameters(model, nodes)
         made = {node: self._op(node) for node in nodes if type(node).__name__ != "AccumulateGrad"}
@@ -204,7 +207,7 @@ def _fold(root):
 
 
 def _by_line(group):
-    runs = []
+    runs: list[Any] = []
     for child in group.children:
         plain = isinstance(child, Op) and child.kind != "leaf"
         if plain and runs and runs[-1][0] and runs[-1][1][-1].site == child.site:

@@ -1,7 +1,10 @@
 """The tree of groups as SVG: open groups are frames, closed ones boxes."""
 
+from __future__ import annotations
+
 from html import escape
 from os.path import basename
+from typing import Any
 
 from .collect import Group
 from .layout import Cell, layout
@@ -86,6 +89,9 @@ def _tooltip(part):
 
 class Level:
     """One group laid out: its parts, the ports where data enters and leaves, and open groups inside."""
+
+    width: float
+    height: float
 
     def __init__(self, group, edges, outputs, is_open, depth=0):
         self.group, self.depth, self.outputs = group, depth, outputs
@@ -188,8 +194,8 @@ def _box(cell, left, top, is_output, link):
 
 def lifted(collected):
     """{id of a group: [(part, part)]}: every edge as its groups see it; None where it enters or leaves."""
-    edges = {}
-    chains = {}
+    edges: dict[int, Any] = {}
+    chains: dict[int, Any] = {}
 
     def chain(op):
         """op and the groups around it, innermost first."""
@@ -217,7 +223,7 @@ def lifted(collected):
 
 def svg(collected, edges, group, is_open, link=None):
     level = Level(group, edges, set(collected.outputs), is_open)
-    out = []
+    out: list[str] = []
     level.draw(12, 12, out, link)
     width, height = level.width + 24, level.height + 24
     return (

@@ -1,5 +1,9 @@
 """A layered layout: data flows downwards, every edge passes from layer to layer, few of them cross."""
 
+from __future__ import annotations
+
+from typing import Any
+
 GAP_X, GAP_Y = 18, 26
 
 
@@ -21,7 +25,7 @@ def layout(cells, edges):
     edges = [(i, j) for i, j in dict.fromkeys(edges) if i != j]
     forward = [(i, j) if i < j else (j, i) for i, j in edges]
     _assign_layers(cells, forward, count)
-    layers = [[] for _ in range(max((c.layer for c in cells), default=0) + 1)]
+    layers: list[list[Any]] = [[] for _ in range(max((c.layer for c in cells), default=0) + 1)]
     for cell in cells:
         layers[cell.layer].append(cell)
     routes = {}
@@ -56,8 +60,8 @@ def layout(cells, edges):
 
 def _assign_layers(cells, edges, count):
     """The longest way from the top; then what has room moves down to what it feeds."""
-    below = [[] for _ in range(count)]
-    above = [[] for _ in range(count)]
+    below: list[list[int]] = [[] for _ in range(count)]
+    above: list[list[int]] = [[] for _ in range(count)]
     for i, j in edges:
         below[i].append(j)
         above[j].append(i)

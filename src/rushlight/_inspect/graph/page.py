@@ -1,5 +1,7 @@
 """The picture as a page: every module is a block that opens and closes, with its own small picture inside."""
 
+from __future__ import annotations
+
 from html import escape
 
 from .collect import Group
@@ -25,7 +27,7 @@ function all(open){document.querySelectorAll('details').forEach(d=>d.open=open)}
 
 
 def page(collected, edges):
-    ids = {}
+    ids: dict[int, str] = {}
     out = []
     # (part, whether its block is to be closed): a loop, as deep as modules may nest.
     stack = [(collected.root, False)]

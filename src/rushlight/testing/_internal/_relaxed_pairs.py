@@ -1,6 +1,9 @@
 """Pairs of a TestCase: numbers and booleans may stand beside tensors of one element, and all else is compared by `==`."""
 
+from __future__ import annotations
+
 import unittest
+from typing import Any
 
 import rushlight as rl
 from rushlight.testing._pairs import BooleanPair, ErrorMeta, NonePair, NumberPair, Pair, _is_numpy
@@ -26,6 +29,9 @@ def _single(value):
 
 class _Beside:
     """A mixin: one of the two may be a tensor or array of one element."""
+
+    _is_kind: Any
+    _inputs_not_supported: Any
 
     def _process_inputs(self, actual, expected, *, id):
         kinds = [self._is_kind(value) for value in (actual, expected)]

@@ -1,5 +1,7 @@
 """TestCase and its surroundings: comparison of tensors in `unittest`, parametrized tests, facts about the machine."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import importlib.util
@@ -13,6 +15,7 @@ import tempfile
 import unittest
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -98,7 +101,7 @@ class TestCase(unittest.TestCase):
         if metas:
             raise metas[0].to_error(msg)
 
-    def assertNotEqual(self, x, y, msg=None, *, atol=None, rtol=None, **options):
+    def assertNotEqual(self, x, y, msg=None, *, atol=None, rtol=None, **options):  # type: ignore[override]  # PyTorch's names
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, atol=atol, rtol=rtol, **options)
 
@@ -176,7 +179,8 @@ class parametrize:
     def cases(self):
         """(name, arguments, decorators) of each."""
         for at, value in enumerate(self.values):
-            name, decorators = None, []
+            name = None
+            decorators: list[Any] = []
             if isinstance(value, subtest):
                 name, decorators, value = value.name, value.decorators, value.arg_values
             values = [value] if len(self.names) == 1 else list(value)
@@ -221,9 +225,10 @@ def run_tests(argv=None):
 
 
 @contextlib.contextmanager
-def TemporaryFileName(*args, **options):
+def TemporaryFileName(*args: Any, **options: Any) -> Any:
     """The name of a file that is gone after the block."""
-    file = tempfile.NamedTemporaryFile(*args, delete=False, **options)  # noqa: SIM115  (removed below)
+    options["delete"] = False  # removed below
+    file: Any = tempfile.NamedTemporaryFile(*args, **options)  # noqa: SIM115
     file.close()
     try:
         yield file.name

@@ -76,5 +76,5 @@ def _with_checks(test, namespaces, check):
 
     marks = getattr(test, "pytestmark", None)
     if marks is not None:
-        run.pytestmark = list(marks)
+        run.__dict__["pytestmark"] = list(marks)
     return run

@@ -1,8 +1,11 @@
 """Timer: runs a statement often enough to time it, on a chosen number of threads."""
 
+from __future__ import annotations
+
 import math
 from timeit import Timer as _Stopwatch
 from timeit import default_timer as timer
+from typing import Any
 
 import rushlight as rl
 
@@ -115,7 +118,7 @@ class Measurement:
     @staticmethod
     def merge(measurements):
         """Measurements of the same task joined into one each."""
-        groups = {}
+        groups: dict[Any, list[Any]] = {}
         for m in measurements:
             groups.setdefault((m.task_spec, m.number_per_run), []).append(m)
         return [

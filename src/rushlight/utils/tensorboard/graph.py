@@ -4,6 +4,8 @@ TensorBoard draws a box for each part of a name between slashes, and opens it wi
 layer `fc` of `Net` is named `Net/Linear[fc]/linear`, as PyTorch names it.
 """
 
+from __future__ import annotations
+
 import contextlib
 
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue
@@ -40,7 +42,7 @@ class _Recorder(TorchFunctionMode):
         self.kept = []  # tensors that were seen: an id is theirs only as long as they live
         self.calls = []  # of modules that run: (scope, tensors they were given)
         self.scopes = {}
-        self.stored = {}  # id of a parameter or buffer -> (what it is, its name)
+        self.stored: dict[int, tuple[str, str]] = {}  # id of a parameter or buffer -> (what it is, its name)
         for name, module in model.named_modules():
             parent, _, child = name.rpartition(".")
             kind = type(module).__name__

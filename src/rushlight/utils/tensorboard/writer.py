@@ -1,9 +1,12 @@
 """SummaryWriter: what a training run reports, in event files."""
 
+from __future__ import annotations
+
 import os
 import socket
 import time
 from datetime import datetime
+from typing import Any
 
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -50,7 +53,8 @@ class SummaryWriter:
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
         self.log_dir, self.purge_step = str(log_dir), purge_step
         self.max_queue, self.flush_secs, self.filename_suffix = max_queue, flush_secs, filename_suffix
-        self.file_writer = self.all_writers = None
+        self.file_writer: Any = None
+        self.all_writers: Any = None
         self._get_file_writer()
         self.default_bins = summary.default_bins().tolist()
 

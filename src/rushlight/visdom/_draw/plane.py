@@ -1,5 +1,9 @@
 """Lines, points, bars and boxes on two axes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from .axes import Axis, frame
@@ -23,7 +27,7 @@ def draw(canvas, traces):
     )
     frame(canvas, x_axis, y_axis)
     entries, lost = [], 0
-    base = {}  # place -> height reached so far, up and down
+    base: dict[Any, list[float]] = {}  # place -> height reached so far, up and down
     for k, trace in enumerate(traces):
         shade = _shade(trace, k)
         kind = trace.get("type", "scatter")
