@@ -32,6 +32,7 @@ class _Call:
     """The arguments of a recorded call, and its results once they are there."""
 
     saves: Any  # what its backward needs: which inputs, which results
+    wants_zeros: bool
 
     def __init__(self, overload, args, kwargs):
         self.overload, self.args, self.kwargs = overload, args, kwargs
