@@ -7,6 +7,8 @@ from rushlight.utils.data import DataLoader, IterDataPipe, functional_datapipe
 from rushlight.utils.data.datapipes.iter import FileLister, IterableWrapper
 from rushlight.utils.data.datapipes.map import SequenceWrapper
 
+pytestmark = pytest.mark.filterwarnings("ignore:(Lambda|Local) function is not supported by pickle")
+
 
 def test_streams_are_chained():
     pipe = IterableWrapper(range(10))

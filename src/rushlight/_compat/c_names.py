@@ -30,7 +30,7 @@ Graph, Value, Node, Block, ScriptMethod, ScriptObject, FunctionSchema, TensorTyp
     for n in ("Graph", "Value", "Node", "Block", "ScriptMethod", "ScriptObject", "FunctionSchema", "TensorType",
               "JITException", "FileCheck")
 )  # fmt: skip
-_get_tracing_state = _get_graph_executor_optimize = _nothing
+_get_tracing_state = _get_graph_executor_optimize = _jit_clear_class_registry = _nothing
 _is_tracing = _are_functorch_transforms_active = _no
 for _name in [
     "_jit_can_fuse_on_cpu",

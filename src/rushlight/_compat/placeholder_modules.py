@@ -165,11 +165,11 @@ utils._sympy.value_ranges: ValueRanges
 utils._triton: has_triton
 utils.bottleneck:
 utils.bundled_inputs:
-utils.data.datapipes.iter.combinatorics: ShufflerIterDataPipe=utils.data.datapipes.iter.ShufflerIterDataPipe
-utils.data.datapipes.utils:
-utils.data.datapipes.utils.common:
-utils.data.graph: traverse_dps
-utils.data.graph_settings: apply_shuffle_settings
+utils.data.datapipes.iter.combinatorics: SamplerIterDataPipe=utils.data.datapipes.iter.Sampler ShufflerIterDataPipe=utils.data.datapipes.iter.Shuffler
+utils.data.datapipes.iter.filelister: FileListerIterDataPipe=utils.data.datapipes.iter.FileLister
+utils.data.datapipes.iter.fileopener: FileOpenerIterDataPipe=utils.data.datapipes.iter.FileOpener
+utils.data.datapipes.iter.routeddecoder: RoutedDecoderIterDataPipe=utils.data.datapipes.iter.RoutedDecoder
+utils.data.datapipes.iter.streamreader: StreamReaderIterDataPipe=utils.data.datapipes.iter.StreamReader
 utils.file_baton: FileBaton
 utils.hipify:
 utils.hipify.hipify_python: hipify

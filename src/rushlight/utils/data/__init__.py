@@ -56,7 +56,7 @@ __all__ = [
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute  # noqa: E402
 
-_PIPES = ("DFIterDataPipe", "IterDataPipe", "MapDataPipe", "functional_datapipe")
+_PIPES = ("DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "functional_datapipe")
 
 
 def __getattr__(name: str) -> Any:

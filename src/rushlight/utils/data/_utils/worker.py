@@ -137,6 +137,7 @@ def run_tasks(
     broken, ended = None, False
     try:
         info_setter(WorkerInfo(id=worker_id, num_workers=num_workers, seed=seed, dataset=loader.dataset))
+        _share(loader.dataset, worker_id, num_workers)
         if loader.worker_init_fn is not None:
             loader.worker_init_fn(worker_id)
         fetcher = start(seed)
@@ -178,6 +179,17 @@ def run_tasks(
         except Exception as error:  # the batch cannot be pickled
             send((number, Failure(error, where)))
         del answer, task, index  # free the batch before waiting for the next task
+
+
+def _share(dataset: Any, worker_id: int, num_workers: int) -> None:
+    """Tells the sharding pipes of a data pipe which part this worker reads."""
+    import sys
+
+    pipes = sys.modules.get("rushlight.utils.data.datapipes.datapipe")
+    if pipes is not None and isinstance(dataset, pipes.IterDataPipe | pipes.MapDataPipe):
+        from rushlight.utils.data.graph_settings import apply_sharding
+
+        apply_sharding(dataset, num_workers, worker_id)
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:

@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from rushlight.utils.data.datapipes._hook_iterator import _SnapshotState, hook_iterator
 from rushlight.utils.data.dataset import Dataset, IterableDataset
 
 _T_co = TypeVar("_T_co", covariant=True)
+_T = TypeVar("_T")
 
 
 class _Chained:
@@ -20,7 +22,9 @@ class _Chained:
         make = type(self).functions.get(name)
         if make is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return functools.partial(make, self)
+        method = functools.partial(make, self)
+        functools.update_wrapper(method, make, ("__doc__",), ())
+        return method
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
@@ -47,9 +51,21 @@ class _Chained:
 
 
 class IterDataPipe(_Chained, IterableDataset[_T_co]):
-    """A stream of samples: subclasses define `__iter__`. Made of another pipe, it reads that one."""
+    """A stream of samples: subclasses define `__iter__`. Made of another pipe, it reads that one.
+
+    One iterator at a time is valid: a new one ends those before, and begins with reset().
+    """
 
     functions: dict[str, Callable[..., Any]] = {}
+    _valid_iterator_id: int | None = None
+    _number_of_samples_yielded = 0
+    _snapshot_state = _SnapshotState.NotStarted
+    _fast_forward_iterator: Iterator[Any] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        hook_iterator(cls)
+
     getstate_hook: Callable[[Any], Any] | None = None
     reduce_ex_hook: Callable[[Any], Any] | None = None
 
@@ -72,8 +88,17 @@ class IterDataPipe(_Chained, IterableDataset[_T_co]):
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
 
+    def __reduce_ex__(self, *args: Any, **kwargs: Any) -> Any:
+        hook = IterDataPipe.reduce_ex_hook
+        if hook is not None:
+            try:
+                return hook(self)
+            except NotImplementedError:
+                pass
+        return super().__reduce_ex__(*args, **kwargs)
+
     def reset(self) -> None:
-        """Called by pipes that keep a state when they are read anew."""
+        """Called when the pipe is read anew: those that keep a state begin with it."""
 
 
 class DFIterDataPipe(IterDataPipe[_T_co]):
@@ -112,3 +137,18 @@ def _length(pipe: Any) -> int:
         return len(pipe)
     except (TypeError, AttributeError):
         raise TypeError(f"{type(pipe).__name__} instance doesn't have valid length") from None
+
+
+class DataChunk(list[_T]):
+    """A batch of samples: a list that is printed and iterated like one."""
+
+    def __init__(self, items: Any) -> None:
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent: str = "") -> str:
+        return indent + "[" + ", ".join(map(str, iter(self))) + "]"
+
+    def raw_iterator(self) -> Iterator[Any]:
+        yield from self.items

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
-from rushlight.utils.data.datapipes.datapipe import MapDataPipe, functional_datapipe
+import rushlight as rl
+from rushlight.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
+from rushlight.utils.data.datapipes.utils.common import _check_unpickable_fn
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe[Any]):
@@ -22,12 +25,28 @@ class SequenceWrapperMapDataPipe(MapDataPipe[Any]):
         return len(self.sequence)
 
 
+def default_fn(data: Any) -> Any:
+    """The sample itself."""
+    return data
+
+
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe[Any]):
-    """fn of each sample."""
+    """fn of each sample (functional name: ``map``).
 
-    def __init__(self, datapipe: Any, fn: Callable[[Any], Any] = lambda x: x) -> None:
+    Args:
+        datapipe: the pipe.
+        fn: the function. Default: the sample itself
+
+    Example:
+        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> list(SequenceWrapper(range(3)).map(lambda x: x + 1))
+        [1, 2, 3]
+    """
+
+    def __init__(self, datapipe: Any, fn: Callable[[Any], Any] = default_fn) -> None:
         self.datapipe, self.fn = datapipe, fn
+        _check_unpickable_fn(fn)
 
     def __getitem__(self, index: Any) -> Any:
         return self.fn(self.datapipe[index])
@@ -38,14 +57,26 @@ class MapperMapDataPipe(MapDataPipe[Any]):
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe[Any]):
-    """Lists of batch_size samples."""
+    """Lists of batch_size samples (functional name: ``batch``).
+
+    Args:
+        datapipe: the pipe.
+        batch_size: how many.
+        drop_last: leaves out the last one if it is smaller. Default: False
+        wrapper_class: of the lists. Default: DataChunk
+
+    Example:
+        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> list(SequenceWrapper(range(3)).batch(batch_size=2))
+        [[0, 1], [2]]
+    """
 
     def __init__(
         self,
         datapipe: Any,
         batch_size: int,
         drop_last: bool = False,
-        wrapper_class: Callable[[list[Any]], Any] = list,
+        wrapper_class: Callable[[list[Any]], Any] = DataChunk,
     ) -> None:
         if batch_size <= 0:
             raise AssertionError("Batch size is required to be larger than 0!")
@@ -66,9 +97,19 @@ class BatcherMapDataPipe(MapDataPipe[Any]):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe[Any]):
-    """The samples of several pipes one after another."""
+    """The samples of several pipes one after another (functional name: ``concat``).
+
+    Args:
+        *datapipes: the pipes.
+
+    Example:
+        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> list(SequenceWrapper(range(2)).concat(SequenceWrapper(range(2))))
+        [0, 1, 0, 1]
+    """
 
     def __init__(self, *datapipes: Any) -> None:
+        _check_pipes(datapipes)
         self.datapipes = datapipes
 
     def __getitem__(self, index: int) -> Any:
@@ -85,18 +126,105 @@ class ConcaterMapDataPipe(MapDataPipe[Any]):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(MapDataPipe[Any]):
-    """Tuples of one sample of each pipe."""
+    """Tuples of one sample of each pipe (functional name: ``zip``).
+
+    Args:
+        *datapipes: the pipes.
+
+    Example:
+        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> list(SequenceWrapper(range(2)).zip(SequenceWrapper(range(5, 9))))
+        [(0, 5), (1, 6)]
+    """
 
     def __init__(self, *datapipes: Any) -> None:
+        _check_pipes(datapipes)
         self.datapipes = datapipes
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:
-        return tuple(pipe[index] for pipe in self.datapipes)
+        found = []
+        for pipe in self.datapipes:
+            try:
+                found.append(pipe[index])
+            except IndexError as error:
+                raise IndexError(
+                    f"Index {index} is out of range for one of the input MapDataPipes {pipe}."
+                ) from error
+        return tuple(found)
 
     def __len__(self) -> int:
         return min(map(len, self.datapipes))
 
 
-Batcher, Concater, Mapper, SequenceWrapper, Zipper = (
-    BatcherMapDataPipe, ConcaterMapDataPipe, MapperMapDataPipe, SequenceWrapperMapDataPipe, ZipperMapDataPipe
+def _check_pipes(pipes: tuple[Any, ...]) -> None:
+    if not pipes:
+        raise ValueError("Expected at least one DataPipe, but got nothing")
+    if not all(isinstance(pipe, MapDataPipe) for pipe in pipes):
+        raise TypeError("Expected all inputs to be `MapDataPipe`")
+    if not all(isinstance(pipe, Sized) for pipe in pipes):
+        raise TypeError("Expected all inputs to be `Sized`")
+
+
+class ShufflerIterDataPipe(IterDataPipe[Any]):
+    """The samples of a map in random order, as a stream (functional name: ``shuffle``).
+
+    Args:
+        datapipe: the pipe.
+        indices: its keys. Default: 0, 1, 2 ...
+
+    Example:
+        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> sorted(SequenceWrapper(range(4)).shuffle().set_seed(0))
+        [0, 1, 2, 3]
+    """
+
+    def __init__(self, datapipe: Any, *, indices: list[Any] | None = None) -> None:
+        self.datapipe, self.indices = datapipe, list(range(len(datapipe))) if indices is None else indices
+        self._enabled = True
+        self._seed: int | None = None
+        self._rng, self._shuffled_indices = random.Random(), list(self.indices)
+
+    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
+        """The seed of the next reading."""
+        self._seed = seed
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._enabled:
+            for i in self.indices:
+                yield self.datapipe[i]
+            return
+        while self._shuffled_indices:
+            yield self.datapipe[self._shuffled_indices.pop()]
+
+    def reset(self) -> None:
+        if not self._enabled:
+            return
+        if self._seed is None:
+            self._seed = int(rl.empty((), dtype=rl.int64).random_().item())
+        self._rng.seed(self._seed)
+        self._seed = None
+        self._shuffled_indices = self._rng.sample(self.indices, len(self.indices))
+
+    def __len__(self) -> int:
+        return len(self.datapipe)
+
+    def __getstate__(self) -> Any:
+        state = {**self.__dict__, "_rng": self._rng.getstate()}
+        return state if IterDataPipe.getstate_hook is None else IterDataPipe.getstate_hook(state)
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+        self._rng = random.Random()
+        self._rng.setstate(state["_rng"])
+
+
+MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
+Batcher, Concater, Mapper, SequenceWrapper, Shuffler, Zipper = (
+    BatcherMapDataPipe, ConcaterMapDataPipe, MapperMapDataPipe, SequenceWrapperMapDataPipe, ShufflerIterDataPipe,
+    ZipperMapDataPipe,
 )  # fmt: skip

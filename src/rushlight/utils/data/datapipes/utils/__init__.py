@@ -1,0 +1,1 @@
+"""What pipes are made with: streams that close themselves, decoders of files, places in a stream."""
