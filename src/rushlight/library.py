@@ -182,7 +182,7 @@ class CustomOpDef:
         if meta and self._strict and self._fake is None and _in_fake_mode():
             raise RuntimeError(
                 f"There was no fake impl registered for {self}. This is necessary for torch.compile/export/fx tracing to "
-                f"work. Please use `{self.__name__}.register_fake` to add an fake impl."
+                f"work. Please use `{self._name}.register_fake` to add an fake impl."
             )
         if function is None:
             raise NotImplementedError(
