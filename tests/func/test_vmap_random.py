@@ -76,3 +76,10 @@ def test_draws_are_torchs(name, randomness):
     ours, theirs = found
     assert tuple(ours.shape) == tuple(theirs.shape)
     assert rl.allclose(ours, rl.tensor(theirs.tolist(), dtype=rl.float64), atol=1e-5)
+
+
+def test_a_probability_per_sample_is_broadcast_to_its_sample():
+    p = rl.tensor([0.0, 1.0, 0.0])
+    for own in (p, p[:, None]):
+        drawn = rl.vmap(lambda t, p: t.bernoulli_(p), randomness="different")(rl.ones(3, 2), own)
+        assert drawn.tolist() == [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]

@@ -60,13 +60,22 @@ def _in_place(func, name, args, kwargs, level):
         one = target._value[0].clone(memory_format=rl.contiguous_format)
         target._value.copy_(func(one, *args[1:], **kwargs))
     else:
-        more = [_full(a, level) for a in args[1:]]
-        func(target._value, *more, **{k: _full(a, level) for k, a in kwargs.items()})
+        rank = target._value.dim()
+        more = [_beside(a, level, rank) for a in args[1:]]
+        func(target._value, *more, **{k: _beside(a, level, rank) for k, a in kwargs.items()})
     return target
 
 
 def _full(a, level):
     return physical(a, level.number, level.size) if isinstance(a, Tensor) else a
+
+
+def _beside(a, level, rank):
+    """All samples of an argument that is broadcast to a target of that rank: the dimension of samples stays in front."""
+    full = _full(a, level)
+    if not isinstance(a, Tensor) or not 1 <= full.dim() < rank:
+        return full
+    return full.reshape(full.shape[0], *[1] * (rank - full.dim()), *full.shape[1:])
 
 
 def _different(func, name, args, kwargs, level):
