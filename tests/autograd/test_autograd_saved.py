@@ -189,3 +189,23 @@ def test_dir_lists_what_was_saved():
     names = [name for name in dir(product) if name.startswith("_saved_")]  # as programs that draw graphs do
     assert [getattr(product, name) is a for name in names] == [True, True]
     assert "next_functions" in dir(product)
+
+
+@pytest.mark.parametrize("keep", ["save_for_backward", "save_for_forward"])
+@pytest.mark.parametrize("asks", [False, True])
+def test_an_input_returned_as_it_is_cannot_be_saved_by_setup_context(keep, asks):
+    class Same(Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            getattr(ctx, keep)(output)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    with pytest.raises(RuntimeError, match="returned as-is as output is being saved"):
+        Same.apply(rl.ones(2, requires_grad=asks))

@@ -183,6 +183,25 @@ def test_which_modules_run():
     assert seen == [{"Global", "Sequential", "Sequential.0"}]
 
 
+def test_which_modules_run_backward():
+    from rushlight.utils.module_tracker import ModuleTracker
+
+    seen = []
+
+    class Inner(rl.nn.Module):
+        def forward(self, x):
+            y = x.sin()
+            y.register_hook(lambda grad: seen.append((set(tracker.parents), tracker.is_bw)))
+            return y.cos()
+
+    with ModuleTracker() as tracker:
+        net = rl.nn.Sequential(Inner(), Inner())
+        net(rl.ones(1, requires_grad=True).clone()).sum().backward()
+        assert (tracker.parents, tracker.is_bw) == ({"Global"}, False)
+    top = {"Global", "Sequential"}
+    assert seen == [(top | {"Sequential.1"}, True), (top | {"Sequential.0"}, True)]
+
+
 def test_settings_as_a_dictionary():
     settings = rl._dynamo.config.to_dict()
     assert settings["suppress_errors"] is False and "patch" not in settings

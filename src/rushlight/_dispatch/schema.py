@@ -37,6 +37,10 @@ class Type:
 
     __repr__ = __str__
 
+    def str(self):
+        """The type as the interpreter of scripts has it: layouts and formats are numbers."""
+        return re.sub(r"\b(MemoryFormat|Layout|ScalarType)\b", "int", self._text)
+
     def kind(self):
         if self._text.endswith("?"):
             return "OptionalType"
@@ -105,6 +109,18 @@ class FunctionSchema:
     def _is_view_op(self):
         written = self.is_mutable
         return not written and any(r.alias_info is not None for r in self.returns)
+
+    def is_backward_compatible_with(self, old):
+        """Whether calls that the old schema took are taken by this one."""
+        from .schema_changes import is_backward_compatible
+
+        return is_backward_compatible(self, old)
+
+    def check_forward_compatible_with(self, old):
+        """(whether calls written for this schema are taken by the old one, else why not)."""
+        from .schema_changes import forward_compatible
+
+        return forward_compatible(self, old)
 
     def __eq__(self, other):
         return isinstance(other, FunctionSchema) and str(self) == str(other)
@@ -195,20 +211,28 @@ def _argument(text, kwarg_only, is_result=False):
 def parse(text):
     """FunctionSchema of `name.overload(arguments) -> results`."""
     found = re.match(r"^\s*((?:\w+::)?\w+)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.*?)\s*$", text, re.S)
+    if not found and re.search(r"=[^,]*,\s*\.\.\.\s*\)", text):
+        raise RuntimeError("schemas with vararg (...) can't have default value args")
     if not found:
         raise RuntimeError(f"can't read the schema {text!r}: expected name(arguments) -> results")
     name, overload, inside, results = found.groups()
-    arguments, kwarg_only = [], False
+    arguments, kwarg_only, vararg = [], False, False
     for part in _split(inside):
         if part == "*":
             kwarg_only = True
+        elif part == "...":
+            vararg = True
         else:
             arguments.append(_argument(part, kwarg_only))
     whole = results.startswith("(") and results.endswith(")")
     returns = [_argument(r, False, True) for r in _split(results[1:-1] if whole else results)]
     for a in arguments:
         a.is_out = a.kwarg_only and a.alias_info is not None and a.alias_info.is_write
-    return FunctionSchema(name, overload or "", arguments, returns)
+    if vararg and any(a.has_default_value() for a in arguments):
+        raise RuntimeError("schemas with vararg (...) can't have default value args")
+    made = FunctionSchema(name, overload or "", arguments, returns)
+    made.is_vararg = vararg
+    return made
 
 
 # Types of the extension's registry in the words of schemas.

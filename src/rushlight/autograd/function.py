@@ -257,7 +257,26 @@ class Function(metaclass=FunctionMeta):
             outputs = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
             if separate:
                 cls.setup_context(ctx, args, outputs)
+                _refuse_returned_inputs(ctx, inputs, outputs)
         return ctx, _C._finish_function(ctx, wants, args, inputs, outputs)
+
+
+def _refuse_returned_inputs(ctx, inputs, outputs):
+    """An input that is an output becomes a view of itself after setup_context, which has kept the other one."""
+    fields = ctx.__dict__
+    kept = (*fields.get("_to_save", ()), *fields.get("saved_for_forward", ()))
+    if not kept:
+        return
+    dirty, results = fields.get("_dirty", ()), outputs if isinstance(outputs, tuple) else (outputs,)
+    for x in inputs:
+        if not any(x is k for k in kept) or any(x is d for d in dirty):
+            continue
+        if any(x is r for r in results):
+            raise RuntimeError(
+                "A input that has been returned as-is as output is being saved for backward. This is not supported if you "
+                "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+                "setup ctx inside the forward function itself."
+            )
 
 
 def _any_batched(args):

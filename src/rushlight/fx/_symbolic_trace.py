@@ -205,7 +205,8 @@ class Tracer(TracerBase):
                 kind: Any = p.kind
                 star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(kind, "")
                 default = () if p.default is inspect.Parameter.empty else (p.default,)
-                value = self.create_proxy("placeholder", star + p.name, default, {})
+                kind = None if p.annotation is inspect.Parameter.empty else p.annotation
+                value = self.create_proxy("placeholder", star + p.name, default, {}, type_expr=kind)
             if p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD:
                 keywords[p.name] = value
             else:
@@ -229,7 +230,8 @@ class Tracer(TracerBase):
         try:
             with self._patched(fn):
                 result = fn(*args)
-            self.create_node("output", "output", (self.create_arg(result),), {})
+            kind = getattr(fn, "__annotations__", {}).get("return")
+            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=kind)
         finally:
             _tracing = before
         return self.graph

@@ -443,7 +443,8 @@ class _Writer:
             return
         for node in placeholders:
             default = f" = {self.text(node.args[0])}" if node.args else ""
-            self.parameters.append(node.target + default)
+            kind = f" : {self.name_of(node.type)}" if isinstance(node.type, type) else ""
+            self.parameters.append(node.target + kind + default)
             raw = node.target.lstrip("*")
             if raw != node.name:
                 self.lines.append(f"{node.name} = {raw}")
@@ -456,16 +457,18 @@ class _Writer:
         return f"return {text}"
 
     def write(self):
-        last = last_uses(self.graph)
+        last, returned = last_uses(self.graph), ""
         self.begin()
         for node in self.graph.nodes:
             if node.op == "output":
                 self.lines.append(self.result(node.args[0]))
+                if isinstance(node.type, type):
+                    returned = f" -> {self.name_of(node.type)}"
             elif node.op != "placeholder":
                 dead = " = ".join(n.name for n in last.get(node, ()))
                 self.lines.append(f"{node.name} = {self.value(node)}" + (f";  {dead} = None" if dead else ""))
         body = "\n    ".join(self.lines or ["pass"])
-        head = f"def forward({', '.join([self.root, *self.parameters])})"
+        head = f"def forward({', '.join([self.root, *self.parameters])}){returned}"
         # As PyTorch has it, with room for globals in front and an empty line of the body behind.
         return PythonCode(f"\n\n\n{head}:\n    {body}\n    ", self.given)
 

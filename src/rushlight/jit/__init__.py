@@ -10,7 +10,7 @@ import warnings
 
 import rushlight as rl
 from rushlight._core.unsupported import placeholder as _placeholder
-from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
+from rushlight._core.unsupported import submodules as _submodules
 from rushlight.jit._module import (
     RecursiveScriptModule as RecursiveScriptModule,
 )
@@ -345,7 +345,7 @@ def __getattr__(name: str) -> "Any":
         from rushlight.futures import Future
 
         return Future
-    return _unsupported_attribute(__name__)(name)
+    return _submodules(__name__)(name)
 
 
 def _done(value):

@@ -1,7 +1,7 @@
 """Tables of torch.jit's compiler that packages clear: scripted code stays Python, so they are empty."""
 
 
-class _TypeStore:
+class ConcreteTypeStore:
     """What was made of each class of modules."""
 
     def __init__(self):
@@ -9,4 +9,4 @@ class _TypeStore:
         self.methods_compiled: set = set()
 
 
-concrete_type_store = _TypeStore()
+concrete_type_store = ConcreteTypeStore()

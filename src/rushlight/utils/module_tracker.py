@@ -1,16 +1,36 @@
 """Which modules run: ModuleTracker."""
 
+import weakref
+
 import rushlight as rl
+from rushlight.utils._pytree import tree_leaves
 
 
 class ModuleTracker:
-    """A block in which `parents` are the names of the modules whose forward runs, "Global" among them.
+    """A block in which `parents` are the names of the modules that run, forward or backward, "Global" among them.
 
-    The names are paths below the outermost module of a call. Backward is not followed.
+    The names are paths below the outermost module of a call. `is_bw` says whether a backward runs.
+
+    Example:
+        >>> from torch.utils.module_tracker import ModuleTracker
+        >>> net = nn.Sequential(nn.Linear(2, 2))
+        >>> with ModuleTracker() as tracker:
+        ...     _ = net[0].register_forward_hook(lambda *call: print(sorted(tracker.parents)))
+        ...     _ = net(torch.ones(1, 2))
+        ['Global', 'Sequential', 'Sequential.0']
     """
 
     def __init__(self):
-        self.parents, self._names, self._hooks = {"Global"}, {}, []
+        self.parents, self._hooks = {"Global"}, []
+        self._names: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._has_callback = False
+
+    @property
+    def is_bw(self):
+        """Whether a backward runs in this thread."""
+        from rushlight._compat.c_names import _current_graph_task_id
+
+        return _current_graph_task_id() != -1
 
     def _name(self, module):
         if module not in self._names:
@@ -19,11 +39,49 @@ class ModuleTracker:
                 self._names[inner] = f"{top}.{path}" if path else top
         return self._names[module]
 
+    def _queue_end(self):
+        """After the backward no module of it runs any more."""
+        if self._has_callback:
+            return
+
+        def end():
+            self.parents, self._has_callback = {"Global"}, False
+
+        rl.autograd.Variable._execution_engine.queue_callback(end)
+        self._has_callback = True
+
+    def _entered(self, name):
+        def hook(*grads):
+            if self.is_bw:
+                self._queue_end()
+            self.parents.add(name)
+
+        return hook
+
+    def _left(self, name):
+        return lambda *grads: self.parents.discard(name)
+
+    @staticmethod
+    def _asking(tree):
+        return [t for t in tree_leaves(tree) if isinstance(t, rl.Tensor) and t.requires_grad]
+
     def _enter(self, module, inputs):
-        self.parents.add(self._name(module))
+        name = self._name(module)
+        self._entered(name)()
+        tensors = self._asking(inputs)
+        if (
+            rl.is_grad_enabled() and tensors and not self.is_bw
+        ):  # backward leaves it when all of these have a gradient
+            self._hooks.append(rl.autograd.graph.register_multi_grad_hook(tensors, self._left(name)))
 
     def _leave(self, module, inputs, output):
-        self.parents.discard(self._name(module))
+        name = self._name(module)
+        self._left(name)()
+        tensors = self._asking(output)
+        if rl.is_grad_enabled() and tensors and not self.is_bw:
+            self._hooks.append(
+                rl.autograd.graph.register_multi_grad_hook(tensors, self._entered(name), mode="any")
+            )
 
     def __enter__(self):
         modules = rl.nn.modules.module
@@ -36,4 +94,4 @@ class ModuleTracker:
     def __exit__(self, *exc):
         for hook in self._hooks:
             hook.remove()
-        self.parents = {"Global"}
+        self._hooks, self.parents = [], {"Global"}

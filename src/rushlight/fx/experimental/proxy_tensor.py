@@ -186,7 +186,8 @@ class _Run:
             result, codegen.pytree_info.out_spec = pytree.tree_flatten(result)
             whole = codegen.pytree_info.out_spec
             result = result[0] if whole.is_leaf() else result
-        self.tracer.create_node("output", "output", (self.tracer.create_arg(result),), {})
+        kind = getattr(self.f, "__annotations__", {}).get("return")
+        self.tracer.create_node("output", "output", (self.tracer.create_arg(result),), {}, type_expr=kind)
 
     def _of_result(self, value):
         if not isinstance(value, rl.Tensor):
