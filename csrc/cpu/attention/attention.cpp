@@ -154,7 +154,7 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
 
 void forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k, const View& v,
              const View* mask) {
-  if (cpu::gemm_available()) return cpu::attention_forward(causal, scale, out, lse, q, k, v, mask);
+  if (cpu::gemm_available()) return avx512::attention_forward(causal, scale, out, lse, q, k, v, mask);
   CHECK(q.dtype == DType::Float32 || q.dtype == DType::Float64, NotImplemented,
         "attention: fp16 and bf16 need AVX-512");
   blas::single_threaded();
@@ -163,7 +163,8 @@ void forward(bool causal, double scale, const View& out, const View& lse, const 
 }
 void backward(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
               const View& out, const View& lse, const View& q, const View& k, const View& v, const View* mask) {
-  if (cpu::gemm_available()) return cpu::attention_backward(causal, scale, dq, dk, dv, dout, out, lse, q, k, v, mask);
+  if (cpu::gemm_available())
+    return avx512::attention_backward(causal, scale, dq, dk, dv, dout, out, lse, q, k, v, mask);
   blas::single_threaded();
   if (q.dtype == DType::Float32)
     backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/view.h"
-#include "cpu/loops/scratch.h"  // of heads that are widened; before the pragma that attention_head.h begins with
+#include "cpu/loops/scratch.h"
 
 namespace rl::cpu {
 
@@ -21,7 +21,11 @@ template <class T> struct Head {
       : data(memory), rows(v.sizes[2]), width(v.sizes[3]), step(std::max<int64_t>(v.sizes[3], 1)) {}
 };
 
-// As AttentionKernels (backend/attention.h) where gemm_available().
+}  // namespace rl::cpu
+
+namespace rl::avx512 {
+
+// As AttentionKernels (backend/attention.h) where cpu::has_avx512().
 void attention_forward(bool causal, double scale, const View& out, const View& lse, const View& q, const View& k,
                        const View& v, const View* mask);
 void attention_backward(bool causal, double scale, const View& dq, const View& dk, const View& dv, const View& dout,
@@ -34,4 +38,4 @@ inline constexpr int64_t kFewQueries = 32;
 template <class T> void attention_decode(bool causal, double scale, const View& out, const View& lse, const View& q,
                                          const View& k, const View& v, const View* mask);
 
-}  // namespace rl::cpu
+}  // namespace rl::avx512

@@ -5,12 +5,10 @@
 
 #include "base/parallel.h"
 #include "cpu/attention/attention.h"
+#include "cpu/attention/head.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/attention/head.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kAhead = 16;    // rows; those of one head may lie far from each other, so they are asked for
@@ -256,6 +254,4 @@ template void attention_decode<float>(bool, double, const View&, const View&, co
 template void attention_decode<double>(bool, double, const View&, const View&, const View&, const View&, const View&,
                                        const View*);
 
-}  // namespace rl::cpu
-#include "cpu/avx512_end.h"
-#endif
+}  // namespace rl::RL_ISA

@@ -5,12 +5,10 @@
 
 #include "base/parallel.h"
 #include "cpu/attention/attention.h"
+#include "cpu/attention/head.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/attention/head.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 template <class T> constexpr int64_t kPanel = 2 * Vec<T>::W;
@@ -243,12 +241,4 @@ void attention_backward(bool causal, double scale, const View& dq, const View& d
   backward_of<float>(causal, static_cast<float>(scale), dq, dk, dv, dout, out, lse, q, k, v, mask);
 }
 
-}  // namespace rl::cpu
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-void attention_forward(bool, double, const View&, const View&, const View&, const View&, const View&, const View*) {}
-void attention_backward(bool, double, const View&, const View&, const View&, const View&, const View&, const View&,
-                        const View&, const View&, const View&, const View*) {}
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

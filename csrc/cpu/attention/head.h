@@ -1,5 +1,4 @@
 // One head of attention, and rows of its weights, in AVX-512 registers.
-// Begins what cpu/avx512_end.h ends in the files that compute with them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,9 +7,9 @@
 
 #include "backend/view.h"
 #include "cpu/attention/attention.h"
-#include "cpu/avx512_begin.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 template <class T> constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -188,4 +187,4 @@ template <class T> T weigh(T* row, int64_t count, int64_t padded, T* lse) {
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

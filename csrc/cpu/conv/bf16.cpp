@@ -90,8 +90,8 @@ template <class F>
 void rows_of(const ConvShape& s, const Brain* x, const Brain* w, const Brain* bias, Brain* y, F&& give) {
   const int64_t k = s.taps() * s.in_channels, o = s.out_channels, places = s.batch * s.out_plane();
   const int64_t step = k + k % 2;  // windows are read as pairs
-  Scratch<float> panels(rl::cpu::half_panels(o, k));
-  rl::cpu::pack_half_panels(o, k, w, 1, k, panels.get());
+  Scratch<float> panels(rl::bf16::half_panels(o, k));
+  rl::bf16::pack_half_panels(o, k, w, 1, k, panels.get());
   parallel_for(0, (places + kTilePlaces - 1) / kTilePlaces, 1, [&](int64_t first, int64_t last) {
     Scratch<Brain> windows(checked_mul(step, kTilePlaces)), rows(y ? 0 : o * kTilePlaces);
     for (int64_t t = first; t < last; ++t) {

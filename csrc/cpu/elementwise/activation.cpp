@@ -35,6 +35,50 @@ template <class T> RL_INLINE T tanh_softplus(T x) {
 }
 template <class T> RL_INLINE T log_sigmoid(T x) { return (x < 0 ? x : T(0)) - log1p(exp(-abs_(x))); }
 
+void put_smooth(LoopTable& t) {
+  using enum Pointwise;
+  unary_floats<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
+  binary_floats<[](auto dy, auto x, const auto& p) {
+    using T = decltype(x);
+    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), derivative = x <= 0 ? below : T(p.d1);
+    return dy * derivative;
+  },
+                false>(t, EluGrad);
+  unary_floats<[](auto x) { return gelu(x); }>(t, Gelu);
+  unary_floats<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
+  binary_floats<[](auto dy, auto x) { return dy * gelu_derivative(x); }, false>(t, GeluGrad);
+  binary_floats<[](auto dy, auto x) { return dy * gelu_tanh_derivative(x); }, false>(t, GeluTanhGrad);
+  unary_floats<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
+  binary_floats<[](auto dy, auto x) {
+    const auto s = sigmoid(x);
+    return dy * s * (1 + x * (1 - s));
+  },
+                false>(t, SiluGrad);
+  unary_floats<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
+  binary_floats<[](auto dy, auto x) {
+    const auto s = sigmoid(x), u = tanh_softplus(x);
+    return dy * (u + x * s * (1 - u * u));
+  },
+                false>(t, MishGrad);
+  unary_floats<[](auto x, const auto& p) {
+    const auto z = x * p.d0;
+    return (z > p.d1) ? x : log1p(exp(z)) / p.d0;
+  }>(t, Softplus);
+  binary_floats<[](auto dy, auto x, const auto& p) {
+    const auto z = x * p.d0;
+    return (z > p.d1) ? dy : dy * sigmoid(z);
+  },
+                false>(t, SoftplusGrad);
+  unary_floats<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
+  binary_floats<[](auto dy, auto x) {
+    const auto z = exp(-abs_(x));
+    return dy * ((x < 0 ? 1 : z) / (1 + z));
+  },
+                false>(t, LogSigmoidGrad);
+  binary_floats<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }, false>(t, LogitsLoss);
+}
+
+#ifndef RL_OVERLAY  // these wait for memory
 // fp16 and bf16 are compared by their bits: those of negative values lie between -0 and -infinity, kLeast; beyond them
 // are NaNs.
 template <uint16_t kLeast> RL_INLINE uint16_t half_relu(uint16_t x) {
@@ -113,43 +157,10 @@ void put_piecewise(LoopTable& t) {
   binary_floats<kThresholdGrad>(t, ThresholdGrad);
 }
 
-void put_smooth(LoopTable& t) {
+void put_result_grads(LoopTable& t) {
   using enum Pointwise;
-  unary_avx512<[](auto x, const auto& p) { return (x > 0) ? x * p.d1 : expm1(x * p.d2) * (p.d0 * p.d1); }>(t, Elu);
-  binary_avx512<[](auto dy, auto x, const auto& p) {
-    using T = decltype(x);
-    const T below = T(p.d2 * p.d0 * p.d1) * exp(x * T(p.d2)), derivative = x <= 0 ? below : T(p.d1);
-    return dy * derivative;
-  }>(t, EluGrad);
   binary_floats<[](auto dy, auto y, const auto& p) { return y <= 0 ? dy * p.d2 * (y + p.d0 * p.d1) : dy * p.d1; }>(
       t, EluResultGrad);
-  unary_avx512<[](auto x) { return gelu(x); }>(t, Gelu);
-  unary_avx512<[](auto x) { return gelu_tanh(x); }>(t, GeluTanh);
-  binary_avx512<[](auto dy, auto x) { return dy * gelu_derivative(x); }>(t, GeluGrad);
-  binary_avx512<[](auto dy, auto x) { return dy * gelu_tanh_derivative(x); }>(t, GeluTanhGrad);
-  unary_avx512<[](auto x) { return x / (1 + exp(-x)); }>(t, Silu);
-  binary_avx512<[](auto dy, auto x) {
-    const auto s = sigmoid(x);
-    return dy * s * (1 + x * (1 - s));
-  }>(t, SiluGrad);
-  unary_avx512<[](auto x) { return x * tanh_softplus(x); }>(t, Mish);
-  binary_avx512<[](auto dy, auto x) {
-    const auto s = sigmoid(x), u = tanh_softplus(x);
-    return dy * (u + x * s * (1 - u * u));
-  }>(t, MishGrad);
-  unary_avx512<[](auto x, const auto& p) {
-    const auto z = x * p.d0;
-    return (z > p.d1) ? x : log1p(exp(z)) / p.d0;
-  }>(t, Softplus);
-  binary_avx512<[](auto dy, auto x, const auto& p) {
-    const auto z = x * p.d0;
-    return (z > p.d1) ? dy : dy * sigmoid(z);
-  }>(t, SoftplusGrad);
-  unary_avx512<[](auto x) { return log_sigmoid(x); }>(t, LogSigmoid);
-  binary_avx512<[](auto dy, auto x) {
-    const auto z = exp(-abs_(x));
-    return dy * ((x < 0 ? 1 : z) / (1 + z));
-  }>(t, LogSigmoidGrad);
   binary_floats<[](auto dy, auto y) { return dy * (1 - y) * y; }>(t, SigmoidGrad);
   binary_floats<[](auto dy, auto y) { return dy * fma(-y, y, decltype(y)(1)); }>(t, TanhGrad);
 }
@@ -162,19 +173,22 @@ void put_losses(LoopTable& t) {
   }>(t, Huber);
   ternary_floats<[](auto dy, auto x, auto y, const auto& p) { return dy * (clamp(x - y, -p.d0, p.d0) * p.d1); }>(
       t, HuberGrad);
-  binary_avx512<[](auto x, auto y) { return (1 - y) * x - log_sigmoid(x); }>(t, LogitsLoss);
   ternary_floats<[](auto x, auto y, auto w) { return (1 - y) * x - (1 + (w - 1) * y) * log_sigmoid(x); }>(
       t, BCEWithLogits);
   ternary_floats<[](auto dy, auto x, auto y) { return dy * (sigmoid(x) - y); }>(t, LogitsLossGrad);
   binary_floats<[](auto x, auto y) { return (x - y) * (x - y); }>(t, SquaredDifference);
 }
+#endif
 
 }  // namespace
 
 void put_activation(LoopTable& t) {
-  put_piecewise(t);
   put_smooth(t);
+#ifndef RL_OVERLAY
+  put_piecewise(t);
+  put_result_grads(t);
   put_losses(t);
+#endif
 }
 
 }  // namespace rl::RL_ISA

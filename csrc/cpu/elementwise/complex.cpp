@@ -27,15 +27,11 @@ template <class T> RL_INLINE C<T> sgn(C<T> z) {
   const T r = magnitude(z), re = z.real() / r, im = z.imag() / r;
   return C<T>(r == 0 ? T(0) : re, r == 0 ? T(0) : im);
 }
-// As unary_complex, with 512-bit registers where there are any.
-template <auto F> void unary_complex_avx512(LoopTable& t, Pointwise op) {
-  unary_complex<F>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_avx512()) return;
-  t.at(op, DType::Complex64) = &loop1<F, C<float>, true>;
-  t.at(op, DType::Complex128) = &loop1<F, C<double>, true>;
-#endif
-}
+constexpr auto kAbs = [](auto z) { return magnitude(z); };
+constexpr auto kAngle = [](auto z) { return atan2(z.imag(), z.real()); };
+constexpr auto kSgn = [](auto z) { return sgn(z); };
+
+#ifndef RL_OVERLAY
 template <class T> C<T> sigmoid(C<T> z) { return div_(C<T>(1), C<T>(1) + std::exp(-z)); }
 // e^z - 1 = expm1(x) cos y - 2 sin^2(y/2) + i e^x sin y
 template <class T> C<T> expm1(C<T> z) {
@@ -97,9 +93,9 @@ void put_circular(LoopTable& t) {
 }
 void put_parts(LoopTable& t) {
   using enum Pointwise;
-  unary_complex_avx512<[](auto z) { return magnitude(z); }>(t, Abs);
-  unary_complex_avx512<[](auto z) { return atan2(z.imag(), z.real()); }>(t, Angle);
-  unary_complex_avx512<[](auto z) { return sgn(z); }>(t, Sgn);
+  unary_complex<kAbs>(t, Abs);
+  unary_complex<kAngle>(t, Angle);
+  unary_complex<kSgn>(t, Sgn);
   unary_complex<[](auto z) { return decltype(z)(z.real(), -z.imag()); }>(t, Conj);
   unary_complex<[](auto z) { return z.real() != z.real() || z.imag() != z.imag(); }>(t, IsNan);
   unary_complex<[](auto z) { return has_inf(z); }>(t, IsInf);
@@ -114,9 +110,17 @@ void put_parts(LoopTable& t) {
   t.at(MakeComplex, DType::Float16) = &loop2<[](auto re, auto im) { return re | uint32_t(im) << 16; }, uint16_t>;
   binary<[](auto r, auto a) { return std::complex(r * std::cos(a), r * std::sin(a)); }, float, double>(t, MakePolar);
 }
+#endif
 
 }  // namespace
 
+#ifdef RL_OVERLAY
+void put_complex(LoopTable& t) {
+  unary<kAbs, C<float>, C<double>>(t, Pointwise::Abs);
+  unary<kAngle, C<float>, C<double>>(t, Pointwise::Angle);
+  unary<kSgn, C<float>, C<double>>(t, Pointwise::Sgn);
+}
+#else
 void put_complex(LoopTable& t) {
   using enum Pointwise;
   put_elementary(t);
@@ -131,5 +135,6 @@ void put_complex(LoopTable& t) {
   binary_complex<[](auto dy, auto y) { return mul_(dy, std::conj(mul_(decltype(y)(1) - y, y))); }>(t, SigmoidGrad);
   binary_complex<[](auto dy, auto y) { return mul_(dy, std::conj(decltype(y)(1) - mul_(y, y))); }>(t, TanhGrad);
 }
+#endif
 
 }  // namespace rl::RL_ISA

@@ -8,15 +8,40 @@
 #include "cpu/simd/arith.h"
 #include "cpu/simd/erf.h"
 
+namespace rl::avx512 {
+void pow_loop(DType type, char* const* data, const int64_t* strides, int64_t n, const LoopParams& params);
+}
+
 namespace rl::RL_ISA {
 namespace {
+
+template <class T> RL_INLINE T pow_of(T x, T y) {
+#ifdef __FMA__
+  return pow(x, y);
+#else
+  if constexpr (std::is_same_v<T, float>) return pow(x, y);
+  else return std::pow(x, y);
+#endif
+}
+constexpr auto kPow = [](auto x, auto y) { return pow_of(x, y); };
+
+#ifdef RL_OVERLAY
+
+}  // namespace
+
+void pow_loop(DType type, char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
+  if (type == DType::Float32) loop2<kPow, float, false>(data, strides, n, params);
+  else loop2<kPow, double, false>(data, strides, n, params);
+}
+
+#else
 
 template <class T> RL_INLINE void check_divisor(T y) {
   if (__builtin_expect(y == 0, 0)) fail(ErrorKind::Runtime, "ZeroDivisionError");
 }
 // Dividing by -1 is negation: the lowest value divided by it would trap.
 template <class T> RL_INLINE bool is_minus_one(T y) { return std::is_signed_v<T> && y == static_cast<T>(-1); }
-template <class T> RL_INLINE T negate(T x) { return static_cast<T>(promoted_t<T>(0) - static_cast<promoted_t<T>>(x)); }
+template <class T> RL_INLINE T negate(T x) { return static_cast<T>(promoted_t<T>(0) - static_cast<promoted_t<T> >(x)); }
 
 template <class T> RL_INLINE T trunc_div(T x, T y) {
   check_divisor(y);
@@ -176,19 +201,11 @@ template <class T> RL_INLINE T pow_int(T x, T n) {
     return T(0);
   }
   T power = 1;
-  for (auto e = static_cast<std::make_unsigned_t<T>>(n); e; e = static_cast<decltype(e)>(e >> 1)) {
+  for (auto e = static_cast<std::make_unsigned_t<T> >(n); e; e = static_cast<decltype(e)>(e >> 1)) {
     if (e & 1) power = mul_(power, x);
     x = mul_(x, x);
   }
   return power;
-}
-template <class T> RL_INLINE T pow_of(T x, T y) {
-#ifdef __FMA__
-  return pow(x, y);
-#else
-  if constexpr (std::is_same_v<T, float>) return pow(x, y);
-  else return std::pow(x, y);
-#endif
 }
 template <class T> void pow_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n > 0 && strides[2] == 0) {
@@ -201,8 +218,8 @@ template <class T> void pow_loop(char* const* data, const int64_t* strides, int6
     if (e == T(-1)) return loop1<[](auto x) { return 1 / x; }, T>(data, strides, n, params);
     if (e == T(-2)) return loop1<[](auto x) { return 1 / mul_(x, x); }, T>(data, strides, n, params);
   }
-  constexpr auto kPow = [](auto x, auto y) { return pow_of(x, y); };
-  has_avx512() ? loop2_avx512<kPow, T>(data, strides, n, params) : loop2<kPow, T, false>(data, strides, n, params);
+  if (has_avx512()) avx512::pow_loop(dtype_of<T>::value, data, strides, n, params);
+  else loop2<kPow, T, false>(data, strides, n, params);
 }
 
 template <class T> RL_INLINE T gcd(T x, T y) {
@@ -252,5 +269,7 @@ void put_divide(LoopTable& t) {
   binary_signed<[](auto x, auto y) { return gcd(x, y); }>(t, Gcd);
   binary_signed<[](auto x, auto y) { return lcm(x, y); }>(t, Lcm);
 }
+
+#endif
 
 }  // namespace rl::RL_ISA

@@ -2,20 +2,17 @@
 #include "cpu/elementwise/reduced_range.h"
 #include "cpu/isa.h"
 
-#if defined(__AVX2__) && !defined(__AVX512F__)
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#ifdef RL_OVERLAY
 #include <immintrin.h>
 #endif
 
 namespace rl::RL_ISA {
 
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#ifdef RL_OVERLAY
 namespace {
 // Square roots from the estimate of 1 / sqrt(x), refined twice: half the time of the instruction, and the same bits,
 // as the residual x - s^2 is exact. Below 2^-96 it is not: there, and for what has no root, the instruction serves.
-RL_AVX512 RL_INLINE __m512 refined_sqrt(__m512 x) {
+RL_INLINE __m512 refined_sqrt(__m512 x) {
   const __m512 half = _mm512_set1_ps(0.5f), y = _mm512_rsqrt14_ps(x);
   __m512 s = _mm512_mul_ps(x, y), h = _mm512_mul_ps(y, half);
   const __m512 error = _mm512_fnmadd_ps(h, s, half);
@@ -23,12 +20,12 @@ RL_AVX512 RL_INLINE __m512 refined_sqrt(__m512 x) {
   h = _mm512_fmadd_ps(h, error, h);
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(s, s, x), h, s);
 }
-RL_AVX512 RL_INLINE __mmask16 not_refinable(__m512 x) {  // not within 2^-96 ... the largest number, by its bits
+RL_INLINE __mmask16 not_refinable(__m512 x) {  // not within 2^-96 ... the largest number, by its bits
   constexpr int kLeast = 0x0f800000, kInfinity = 0x7f800000;
   const __m512i above = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(kLeast));
   return _mm512_cmpge_epu32_mask(above, _mm512_set1_epi32(kInfinity - kLeast));
 }
-RL_AVX512 void sqrt_flat(char* const* data, int64_t n, const LoopParams&) {
+void sqrt_flat(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto* in = reinterpret_cast<const float*>(data[1]);
   int64_t i = 0;
@@ -61,33 +58,34 @@ void sqrt_loop(char* const* data, const int64_t* strides, int64_t n, const LoopP
 
 void put_math(LoopTable& t) {
   using enum Pointwise;
-  unary_avx512<[](auto x) { return sqrt_(x); }>(t, Sqrt);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (has_avx512()) t.at(Sqrt, DType::Float32) = &sqrt_loop;
-#endif
   constexpr auto kSqrt = [](auto x) { return sqrt_(x); };
   constexpr auto kRsqrt = [](auto x) { return 1 / sqrt_(x); };
+  unary_floats<kSqrt>(t, Sqrt);
+  unary_floats<kRsqrt>(t, Rsqrt);
+#ifdef RL_OVERLAY
+  t.at(Sqrt, DType::Float32) = &sqrt_loop;
   unary_half<kSqrt>(t, Sqrt);
-  unary_avx512<kRsqrt>(t, Rsqrt);
   unary_half<kRsqrt>(t, Rsqrt);
+#else  // for the overlay see piecewise_avx512.cpp
   reduced_range_floats<[](auto x) { return exp_in_range(x); }, [](auto x) { return exp_reduced(x); },
-                       [](auto x) { return exp(x); }, false>(t, Exp);
-  unary_avx512<[](auto x) { return exp2(x); }>(t, Exp2);
-  unary_avx512<[](auto x) { return expm1(x); }>(t, Expm1);
+                       [](auto x) { return exp(x); }>(t, Exp);
   reduced_range_floats<[](auto x) { return log_in_range(x); }, [](auto x) { return log_reduced(x); },
-                       [](auto x) { return log(x); }, false>(t, Log);
+                       [](auto x) { return log(x); }>(t, Log);
   reduced_range_floats<[](auto x) { return log_in_range(x); }, [](auto x) { return log2_reduced(x); },
-                       [](auto x) { return log2(x); }, false>(t, Log2);
+                       [](auto x) { return log2(x); }>(t, Log2);
   reduced_range_floats<[](auto x) { return log_in_range(x); }, [](auto x) { return log10_reduced(x); },
-                       [](auto x) { return log10(x); }, false>(t, Log10);
-  unary_avx512<[](auto x) { return log1p(x); }>(t, Log1p);
-  unary_avx512<[](auto x) { return sigmoid(x); }>(t, Sigmoid);
-  unary_avx512<[](auto x) { return tanh(x); }>(t, Tanh);
-  unary_avx512<[](auto x) { return sinh(x); }>(t, Sinh);
-  unary_avx512<[](auto x) { return cosh(x); }>(t, Cosh);
-  unary_avx512<[](auto x) { return asinh(x); }>(t, Asinh);
-  unary_avx512<[](auto x) { return acosh(x); }>(t, Acosh);
-  unary_avx512<[](auto x) { return atanh(x); }>(t, Atanh);
+                       [](auto x) { return log10(x); }>(t, Log10);
+#endif
+  unary_floats<[](auto x) { return exp2(x); }>(t, Exp2);
+  unary_floats<[](auto x) { return expm1(x); }>(t, Expm1);
+  unary_floats<[](auto x) { return log1p(x); }>(t, Log1p);
+  unary_floats<[](auto x) { return sigmoid(x); }>(t, Sigmoid);
+  unary_floats<[](auto x) { return tanh(x); }>(t, Tanh);
+  unary_floats<[](auto x) { return sinh(x); }>(t, Sinh);
+  unary_floats<[](auto x) { return cosh(x); }>(t, Cosh);
+  unary_floats<[](auto x) { return asinh(x); }>(t, Asinh);
+  unary_floats<[](auto x) { return acosh(x); }>(t, Acosh);
+  unary_floats<[](auto x) { return atanh(x); }>(t, Atanh);
 }
 
 }  // namespace rl::RL_ISA

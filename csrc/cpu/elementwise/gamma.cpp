@@ -1,4 +1,5 @@
-// The gamma family, Bessel functions that oscillate, and orthogonal polynomials: computed in double for all types.
+// The gamma family, Bessel functions that oscillate, and orthogonal polynomials: computed in double for all types. All
+// of them gain as an RL_OVERLAY.
 #include "cpu/elementwise/bessel_oscillating.h"
 #include "cpu/elementwise/reduced_range.h"
 #include "cpu/elementwise/special_gamma.h"
@@ -24,19 +25,12 @@ void block_loop2(char* const* data, const int64_t* strides, int64_t n, const Loo
   if (n == 1 || flat) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 3, data, strides, n, params);
 }
-// Run is a struct with run<T>(data, n), inlined into a function for each instruction set.
+// Run is a struct with run<T>(data, n).
 template <class Run, class T> [[gnu::flatten]] void run_flat(char* const* data, int64_t n, const LoopParams&) {
-  Run::template run<T>(data, n);
-}
-template <class Run, class T>
-RL_AVX512 [[gnu::flatten]] void run_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
   Run::template run<T>(data, n);
 }
 template <class Run> void blocks2(LoopTable& t, Pointwise op) {
   put_doubles<&block_loop2<&run_flat<Run, double>, double>, 2>(t, op);
-#ifdef RL_HAS_AVX512
-  if (has_avx512()) put_doubles<&block_loop2<&run_flat_avx512<Run, double>, double>, 2>(t, op);
-#endif
 }
 template <bool kComplement> struct Incomplete {
   template <class T> RL_INLINE static void run(char* const* data, int64_t n) {
@@ -84,10 +78,6 @@ template <class T> RL_INLINE void polygamma_run(char* const* data, int64_t n, co
 template <class T> [[gnu::flatten]] void polygamma_flat(char* const* data, int64_t n, const LoopParams& params) {
   polygamma_run<T>(data, n, params);
 }
-template <class T>
-RL_AVX512 [[gnu::flatten]] void polygamma_flat_avx512(char* const* data, int64_t n, const LoopParams& params) {
-  polygamma_run<T>(data, n, params);
-}
 
 // log |Gamma|: blocks without negative values take half the time, and give the same bits.
 template <class T> RL_INLINE void lgamma_run(char* const* data, int64_t n) {
@@ -113,9 +103,6 @@ template <class T> RL_INLINE void lgamma_run(char* const* data, int64_t n) {
 template <class T> [[gnu::flatten]] void lgamma_flat(char* const* data, int64_t n, const LoopParams&) {
   lgamma_run<T>(data, n);
 }
-template <class T> RL_AVX512 [[gnu::flatten]] void lgamma_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
-  lgamma_run<T>(data, n);
-}
 
 double far_j0(double x) { return ::j0(x); }
 double far_j1(double x) { return ::j1(x); }
@@ -124,10 +111,6 @@ double far_y1(double x) { return x < 0 ? kNan<double> : ::y1(x); }
 template <auto kFast, auto kSlow> void waves(LoopTable& t, Pointwise op) {
   constexpr auto kNear = [](double x, double) { return special::waves_reduced(x); };
   put_doubles<&reduced_range_loop<&patched_flat<kNear, kFast, kSlow, double>, double>, 1>(t, op);
-#ifdef RL_HAS_AVX512
-  if (has_avx512())
-    put_doubles<&reduced_range_loop<&patched_flat_avx512<kNear, kFast, kSlow, double>, double>, 1>(t, op);
-#endif
 }
 
 }  // namespace
@@ -136,12 +119,6 @@ void put_gamma(LoopTable& t) {
   using enum Pointwise;
   put_reduced_range<&lgamma_flat<float>, &lgamma_flat<double>>(t, Lgamma);
   put_reduced_range<&polygamma_flat<float>, &polygamma_flat<double>>(t, Polygamma);
-#ifdef RL_HAS_AVX512
-  if (has_avx512()) {
-    put_reduced_range<&lgamma_flat_avx512<float>, &lgamma_flat_avx512<double>>(t, Lgamma);
-    put_reduced_range<&polygamma_flat_avx512<float>, &polygamma_flat_avx512<double>>(t, Polygamma);
-  }
-#endif
   reduced_range_floats<[](auto x) { return (x > 0); }, kOf<special::digamma_above>, kOf<special::digamma_any>>(t,
                                                                                                                Digamma);
   waves<kOf<special::j0>, kOf<far_j0>>(t, BesselJ0);

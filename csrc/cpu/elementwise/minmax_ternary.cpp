@@ -35,6 +35,43 @@ template <class T> RL_INLINE T logaddexp2(T x, T y) {
   const T sum = top + log1p(exp2(low - top)) * T(1.44269504088896340736);
   return (abs_(x) == kInf<T>)&(x == y) ? x : sum;
 }
+// x = mantissa 2^exponent, from its bits; the smallest values are made larger first. What has no such parts is its own
+// mantissa.
+template <class T, class B> struct FrexpParts {
+  T mantissa;
+  B exponent;
+};
+template <class T> RL_INLINE auto frexp_parts(T x) {
+  using B = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  constexpr int kDigits = std::numeric_limits<T>::digits - 1, kRaised = kDigits + 2;
+  constexpr B kBias = std::numeric_limits<T>::max_exponent - 1, kField = 2 * kBias + 1;
+  const bool tiny = abs_(x) < std::numeric_limits<T>::min();
+  const T y = tiny ? x * static_cast<T>(B{1} << kRaised) : x;
+  const B bits = std::bit_cast<B>(y), field = (bits >> kDigits) & kField;
+  const bool none = (x == T(0)) | (field == kField);
+  const T mantissa = std::bit_cast<T>((bits & ~(kField << kDigits)) | ((kBias - 1) << kDigits));
+  const B exponent = field - (kBias - 1) - (tiny ? B{kRaised} : B{0});
+  return FrexpParts<T, B>{none ? x : mantissa, none ? B{0} : exponent};
+}
+
+constexpr auto kClamp = [](auto x, const auto& p) { return clamp(x, p); };
+constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) { return mul_add(mul_(p.s0, y), z, x); };
+
+// What takes longer than loading it.
+void put_functions(LoopTable& t) {
+  using enum Pointwise;
+  binary_floats<[](auto x, auto y) { return logaddexp(x, y); }, false>(t, Logaddexp);
+  binary_floats<[](auto x, auto y) { return logaddexp2(x, y); }, false>(t, Logaddexp2);
+  unary_floats<[](auto x) { return frexp_parts(x).mantissa; }>(t, FrexpMantissa);
+  unary_floats<[](auto x) { return static_cast<decltype(x)>(frexp_parts(x).exponent); }>(t, FrexpExponent);
+  unary_floats<[](auto x, const auto& p) {
+    using T = decltype(x);
+    const T y = x == kInf<T> ? T(p.d1) : (x == -kInf<T> ? T(p.d2) : x);
+    return x != x ? T(p.d0) : y;
+  }>(t, NanToNum);
+}
+
+#ifndef RL_OVERLAY
 template <class T> RL_INLINE T xlogy(T x, T y) { return y != y ? y : (x == 0 ? T(0) : x * log(y)); }
 template <class T> RL_INLINE T xlog1py(T x, T y) { return y != y ? y : (x == 0 ? T(0) : x * log1p(y)); }
 template <class T> RL_INLINE T hypot(T x, T y) {
@@ -140,52 +177,34 @@ void put_tests(LoopTable& t) {
 
 void put_bounds(LoopTable& t) {
   using enum Pointwise;
-  constexpr auto kClamp = [](auto x, const auto& p) { return clamp(x, p); };
   constexpr auto kClampTensors = [](auto x, auto low, auto high) { return smaller(larger(x, low), high); };
   unary_floats<kClamp>(t, Clamp);
-  unary_half<kClamp>(t, Clamp);
   unary<kClamp, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Clamp);
   ternary_floats<kClampTensors>(t, ClampTensors);
   ternary<kClampTensors, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ClampTensors);
   t.at(Clamp, DType::Bool) = t.at(Clamp, DType::UInt8);
   t.at(ClampTensors, DType::Bool) = t.at(ClampTensors, DType::UInt8);
-  unary_avx512<[](auto x, const auto& p) {
-    using T = decltype(x);
-    const T y = x == kInf<T> ? T(p.d1) : (x == -kInf<T> ? T(p.d2) : x);
-    return x != x ? T(p.d0) : y;
-  }>(t, NanToNum);
   for (DType d : {DType::Bool, DType::UInt8, DType::Int8, DType::Int16, DType::Int32, DType::Int64}) {
     t.at(NanToNum, d) = t.at(Copy, d);
   }
 }
 
-// x = mantissa 2^exponent, from its bits; the smallest values are made larger first. What has no such parts is its own
-// mantissa.
-template <class T, class B> struct FrexpParts {
-  T mantissa;
-  B exponent;
-};
-template <class T> RL_INLINE auto frexp_parts(T x) {
-  using B = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-  constexpr int kDigits = std::numeric_limits<T>::digits - 1, kRaised = kDigits + 2;
-  constexpr B kBias = std::numeric_limits<T>::max_exponent - 1, kField = 2 * kBias + 1;
-  const bool tiny = abs_(x) < std::numeric_limits<T>::min();
-  const T y = tiny ? x * static_cast<T>(B{1} << kRaised) : x;
-  const B bits = std::bit_cast<B>(y), field = (bits >> kDigits) & kField;
-  const bool none = (x == T(0)) | (field == kField);
-  const T mantissa = std::bit_cast<T>((bits & ~(kField << kDigits)) | ((kBias - 1) << kDigits));
-  const B exponent = field - (kBias - 1) - (tiny ? B{kRaised} : B{0});
-  return FrexpParts<T, B>{none ? x : mantissa, none ? B{0} : exponent};
-}
+#endif
 
 }  // namespace
 
+#ifdef RL_OVERLAY
+void put_misc(LoopTable& t) {
+  put_functions(t);
+  unary_half<kClamp>(t, Pointwise::Clamp);
+  put_half_loops<kAddcmul, 3>(t, Pointwise::Addcmul);
+}
+#else
 void put_misc(LoopTable& t) {
   using enum Pointwise;
+  put_functions(t);
   put_tests(t);
   put_bounds(t);
-  binary_avx512<[](auto x, auto y) { return logaddexp(x, y); }>(t, Logaddexp);
-  binary_avx512<[](auto x, auto y) { return logaddexp2(x, y); }>(t, Logaddexp2);
   binary_floats<[](auto x, auto y) { return xlogy(x, y); }, false>(t, Xlogy);
   binary_floats<[](auto x, auto y) { return xlog1py(x, y); }, false>(t, Xlog1py);
   binary_floats<[](auto x, auto y) { return hypot(x, y); }, false>(t, Hypot);
@@ -193,8 +212,6 @@ void put_misc(LoopTable& t) {
   binary<[](auto x, auto y) { return next_after(x, y); }, float, double>(t, Nextafter);
   t.at(Nextafter, DType::Float16) = &loop2<[](auto x, auto y) { return next_half<0x7c00>(x, y); }, uint16_t, false>;
   t.at(Nextafter, DType::BFloat16) = &loop2<[](auto x, auto y) { return next_half<0x7f80>(x, y); }, uint16_t, false>;
-  unary_avx512<[](auto x) { return frexp_parts(x).mantissa; }>(t, FrexpMantissa);
-  unary_avx512<[](auto x) { return static_cast<decltype(x)>(frexp_parts(x).exponent); }>(t, FrexpExponent);
   constexpr auto kHeaviside = [](auto x, auto y) {
     using T = decltype(x);
     return x == 0 ? y : T((x > 0) ? 1 : 0);
@@ -203,10 +220,8 @@ void put_misc(LoopTable& t) {
   binary<kHeaviside, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Heaviside);
   t.at(Heaviside, DType::Bool) = &loop2<[](auto x, auto y) { return static_cast<uint8_t>(x | y); }, uint8_t>;
 
-  constexpr auto kAddcmul = [](auto x, auto y, auto z, const auto& p) { return mul_add(mul_(p.s0, y), z, x); };
   constexpr auto kAddcdiv = [](auto x, auto y, auto z, const auto& p) { return x + div_any(mul_(p.s0, y), z); };
   ternary_floats<kAddcmul>(t, Addcmul);
-  put_half_loops<kAddcmul, 3>(t, Addcmul);
   ternary<kAddcmul, uint8_t, uint16_t, uint32_t, uint64_t, c64, c128>(t, Addcmul);
   t.at(Addcmul, DType::Int8) = t.at(Addcmul, DType::UInt8);
   t.at(Addcmul, DType::Int16) = t.at(Addcmul, DType::UInt16);
@@ -220,5 +235,6 @@ void put_misc(LoopTable& t) {
   put_half<&lerp_by_loop, 2, true>(t, LerpBy);
   ternary<[](auto x, auto y, auto w) { return lerp(x, y, w); }, c64, c128>(t, Lerp);
 }
+#endif
 
 }  // namespace rl::RL_ISA

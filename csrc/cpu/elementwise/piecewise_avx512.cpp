@@ -2,7 +2,6 @@
 // values, so that a function is one short polynomial whose coefficients depend on the piece its argument lies in.
 #include "cpu/elementwise/pointwise.h"
 #include "cpu/elementwise/reduced_range.h"
-#ifdef RL_HAS_AVX512
 #include "cpu/simd/math_avx512.h"
 
 namespace rl::RL_ISA {
@@ -234,7 +233,7 @@ RL_STEP D sqrt(D x) {
 }
 
 // The loop of a function of registers.
-template <F (*kF)(F)> RL_AVX512 void piecewise_float(char* const* data, int64_t n, const LoopParams&) {
+template <F (*kF)(F)> void piecewise_float(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto* in = reinterpret_cast<const float*>(data[1]);
   int64_t i = 0;
@@ -243,7 +242,7 @@ template <F (*kF)(F)> RL_AVX512 void piecewise_float(char* const* data, int64_t 
   const auto lanes = static_cast<__mmask16>((1u << (n - i)) - 1);
   _mm512_mask_storeu_ps(out + i, lanes, kF(_mm512_mask_loadu_ps(all(1.0f), lanes, in + i)));
 }
-template <F (*kF)(F, F)> RL_AVX512 void piecewise_float2(char* const* data, int64_t n, const LoopParams&) {
+template <F (*kF)(F, F)> void piecewise_float2(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto *a = reinterpret_cast<const float*>(data[1]), *b = reinterpret_cast<const float*>(data[2]);
   int64_t i = 0;
@@ -253,7 +252,7 @@ template <F (*kF)(F, F)> RL_AVX512 void piecewise_float2(char* const* data, int6
   const F x = _mm512_maskz_loadu_ps(lanes, a + i), y = _mm512_maskz_loadu_ps(lanes, b + i);
   _mm512_mask_storeu_ps(out + i, lanes, kF(x, y));
 }
-template <D (*kF)(D)> RL_AVX512 void piecewise_double(char* const* data, int64_t n, const LoopParams&) {
+template <D (*kF)(D)> void piecewise_double(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<double*>(data[0]);
   auto* in = reinterpret_cast<const double*>(data[1]);
   int64_t i = 0;
@@ -263,8 +262,7 @@ template <D (*kF)(D)> RL_AVX512 void piecewise_double(char* const* data, int64_t
   _mm512_mask_storeu_pd(out + i, lanes, kF(_mm512_mask_loadu_pd(all(1.0), lanes, in + i)));
 }
 // The same for functions of normal positive values; blocks with others go to Slow.
-template <D (*kF)(D), auto Slow>
-RL_AVX512 void piecewise_positive(char* const* data, int64_t n, const LoopParams& params) {
+template <D (*kF)(D), auto Slow> void piecewise_positive(char* const* data, int64_t n, const LoopParams& params) {
   constexpr int64_t kBlock = 256;
   auto* out = reinterpret_cast<double*>(data[0]);
   auto* in = reinterpret_cast<const double*>(data[1]);
@@ -281,7 +279,7 @@ RL_AVX512 void piecewise_positive(char* const* data, int64_t n, const LoopParams
   }
 }
 // logit of what is brought within [d0, 1 - d0], unless d0 is negative.
-RL_AVX512 void logit_float(char* const* data, int64_t n, const LoopParams& params) {
+void logit_float(char* const* data, int64_t n, const LoopParams& params) {
   const auto eps = static_cast<float>(params.d0);
   const F low = all(eps < 0 ? -kInf<float> : eps), high = all(eps < 0 ? kInf<float> : 1.0f - eps);
   auto* out = reinterpret_cast<float*>(data[0]);
@@ -293,7 +291,7 @@ RL_AVX512 void logit_float(char* const* data, int64_t n, const LoopParams& param
   }
 }
 // Blocks with values outside (0, 1), or hardly inside, go to the general logarithm.
-RL_AVX512 void logit_double(char* const* data, int64_t n, const LoopParams& params) {
+void logit_double(char* const* data, int64_t n, const LoopParams& params) {
   constexpr int64_t kBlock = 256;
   const double eps = params.d0, low = eps < 0 ? -kInf<double> : eps, high = eps < 0 ? kInf<double> : 1.0 - eps;
   auto* out = reinterpret_cast<double*>(data[0]);
@@ -336,11 +334,8 @@ template <FlatLoop kFlat> void put_double(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float64) = &reduced_range_loop<kFlat, double>;
 }
 
-}  // namespace
-
-void put_avx512(LoopTable& t) {
+void put_piecewise(LoopTable& t) {
   using enum Pointwise;
-  if (!has_avx512()) return;
   put_float<&erf>(t, Erf);
   put_float<&erfc>(t, Erfc);
   put_float<&gelu>(t, Gelu);
@@ -369,9 +364,18 @@ void put_avx512(LoopTable& t) {
   put_double<&piecewise_positive<&log10, [](double x) { return rl::RL_ISA::log10(x); }>>(t, Log10);
 }
 
+}  // namespace
+
+void put_loops(LoopTable& t) {
+  put_arith(t);
+  put_math(t);
+  put_trig(t);
+  put_misc(t);
+  put_complex(t);
+  put_special(t);
+  put_gamma(t);
+  put_activation(t);
+  put_piecewise(t);
+}
+
 }  // namespace rl::RL_ISA
-#else
-namespace rl::RL_ISA {
-void put_avx512(LoopTable&) {}
-}  // namespace rl::RL_ISA
-#endif

@@ -12,7 +12,51 @@
 #include "cpu/isa.h"
 #include "cpu/simd/math.h"
 
+namespace rl::cpu {
+
+// Runs n elements whose operands are contiguous.
+using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params);
+
+// Loops by operation and type; null where a type has none.
+class LoopTable {
+ public:
+  Loop& at(Pointwise op, DType t) { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
+  Loop get(Pointwise op, DType t) const { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
+
+ private:
+  Loop rows_[static_cast<int>(Pointwise::Count) + kNamedKernels][kDTypes] = {};
+};
+
+}  // namespace rl::cpu
+
+// What the loops of all operations go through: not compiled again for an overlay.
+namespace rl::RL_FULL {
+
+// Runs `flat` on blocks gathered from, and scattered to, operands with any strides. `count` operands, the result first.
+void run_blocks(cpu::FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
+                int64_t n, const LoopParams& params);
+// Runs a float loop on half or bfloat16 operands; a result that is not of the reduced-precision type is written as it
+// is.
+void run_half(Loop loop, bool bfloat, bool half_result, int inputs, char* const* data, const int64_t* strides,
+              int64_t n, const LoopParams& params);
+
+// Runs a double loop on float operands, result included: for what is computed in double anyway.
+void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                   const LoopParams& params);
+// Runs a complex64 loop on complex32 operands; the result is complex32 (parts = 2), float16 (1) or as the loop's (0).
+void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
+                      const LoopParams& params);
+
+}  // namespace rl::RL_FULL
+
 namespace rl::RL_ISA {
+
+#ifdef RL_OVERLAY
+using RL_FULL::run_as_double;
+using RL_FULL::run_blocks;
+using RL_FULL::run_complex_half;
+using RL_FULL::run_half;
+#endif
 
 // LoopParams in the type of the loop.
 template <class T> struct real_type {
@@ -53,43 +97,11 @@ template <class R, class T> struct result_check {
 template <auto F, class T, class... A> using result_t =
     typename result_check<decltype(call<F>(Params<T>(LoopParams{}), A{}...)), T>::type;
 
-// Runs n elements whose operands are contiguous.
-using FlatLoop = void (*)(char* const* data, int64_t n, const LoopParams& params);
-// Runs `flat` on blocks gathered from, and scattered to, operands with any strides. `count` operands, the result first.
-void run_blocks(FlatLoop flat, const uint8_t* itemsizes, int count, char* const* data, const int64_t* strides,
-                int64_t n, const LoopParams& params);
-// Runs a float loop on half or bfloat16 operands; a result that is not of the reduced-precision type is written as it
-// is.
-void run_half(Loop loop, bool bfloat, bool half_result, int inputs, char* const* data, const int64_t* strides,
-              int64_t n, const LoopParams& params);
-
-// Runs a double loop on float operands, result included: for what is computed in double anyway.
-void run_as_double(Loop loop, int inputs, char* const* data, const int64_t* strides, int64_t n,
-                   const LoopParams& params);
-// Runs a complex64 loop on complex32 operands; the result is complex32 (parts = 2), float16 (1) or as the loop's (0).
-void run_complex_half(Loop loop, int parts, int inputs, char* const* data, const int64_t* strides, int64_t n,
-                      const LoopParams& params);
-
 // The plain loops, not inlined: each is called from several functions. Bit i of kScalars says that input i is one
 // element for all. The compiler may assume no dependence between iterations: operands overlap fully (in-place) or not
 // at all.
 template <auto F, class T, class A>
 [[gnu::flatten, gnu::noinline]] void flat1(char* const* data, int64_t n, const LoopParams& params) {
-  const Params<T> p(params);
-  auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
-  auto* a = reinterpret_cast<const A*>(data[1]);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i]);
-}
-// The same loop for processors with 512-bit registers, beside the 256-bit one: worth its size where an element costs
-// more than loading it. Chosen when the table of loops is filled.
-#ifdef RL_HAS_AVX512
-inline bool has_avx512() { return cpu::has_avx512(); }
-#else
-inline bool has_avx512() { return false; }
-#endif
-template <auto F, class T, class A> RL_AVX512
-    [[gnu::flatten, gnu::noinline]] void flat1_avx512(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
   auto* out = reinterpret_cast<result_t<F, T, A>*>(data[0]);
   auto* a = reinterpret_cast<const A*>(data[1]);
@@ -107,15 +119,6 @@ template <auto F, class T, unsigned kScalars, class A, class B>
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, kScalars & 1 ? a0 : a[i], kScalars & 2 ? b0 : b[i]);
 }
-template <auto F, class T, class A, class B>
-RL_AVX512 [[gnu::flatten, gnu::noinline]] void flat2_avx512(char* const* data, int64_t n, const LoopParams& params) {
-  const Params<T> p(params);
-  auto* out = reinterpret_cast<result_t<F, T, A, B>*>(data[0]);
-  auto* a = reinterpret_cast<const A*>(data[1]);
-  auto* b = reinterpret_cast<const B*>(data[2]);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = call<F>(p, a[i], b[i]);
-}
 template <auto F, class T, unsigned kScalars, class A, class B, class C>
 [[gnu::flatten, gnu::noinline]] void flat3(char* const* data, int64_t n, const LoopParams& params) {
   const Params<T> p(params);
@@ -132,11 +135,11 @@ template <auto F, class T, unsigned kScalars, class A, class B, class C>
   }
 }
 
-template <auto F, class T, bool kAvx512 = false, class A = T>
+template <auto F, class T, class A = T>
 void loop1(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   if (n < 1) return;
   static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A>), sizeof(A)};
-  constexpr FlatLoop kFlat = kAvx512 ? &flat1_avx512<F, T, A> : &flat1<F, T, A>;
+  constexpr FlatLoop kFlat = &flat1<F, T, A>;
   if (n == 1 || (strides[0] == kSizes[0] && strides[1] == kSizes[1])) return kFlat(data, n, params);
   run_blocks(kFlat, kSizes, 2, data, strides, n, params);
 }
@@ -152,14 +155,6 @@ void loop2(char* const* data, const int64_t* strides, int64_t n, const LoopParam
     if (out && b && strides[1] == 0) return flat2<F, T, 1, A, B>(data, n, params);
   }
   run_blocks(&flat2<F, T, 0, A, B>, kSizes, 3, data, strides, n, params);
-}
-template <auto F, class T, class A = T, class B = T>
-void loop2_avx512(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
-  if (n < 1) return;
-  static constexpr uint8_t kSizes[] = {sizeof(result_t<F, T, A, B>), sizeof(A), sizeof(B)};
-  const bool same = strides[0] == kSizes[0] && strides[1] == kSizes[1] && strides[2] == kSizes[2];
-  if (n == 1 || same) return flat2_avx512<F, T, A, B>(data, n, params);
-  run_blocks(&flat2_avx512<F, T, A, B>, kSizes, 3, data, strides, n, params);
 }
 template <auto F, class T, class A = T, class B = T, class C = T>
 void loop3(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
@@ -191,16 +186,6 @@ void loop_complex_half(char* const* data, const int64_t* strides, int64_t n, con
   run_complex_half(kComplex, kParts, kInputs, data, strides, n, params);
 }
 
-// Loops by operation and type; null where a type has none.
-class LoopTable {
- public:
-  Loop& at(Pointwise op, DType t) { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
-  Loop get(Pointwise op, DType t) const { return rows_[static_cast<int>(op)][static_cast<int>(t)]; }
-
- private:
-  Loop rows_[static_cast<int>(Pointwise::Count) + kNamedKernels][kDTypes] = {};
-};
-
 template <Loop kFloat, int kInputs, bool kHalfResult> void put_half(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float16) = &loop_half<kFloat, float16, kInputs, kHalfResult>;
   t.at(op, DType::BFloat16) = &loop_half<kFloat, bfloat16, kInputs, kHalfResult>;
@@ -213,7 +198,7 @@ template <Loop kDouble, int kInputs> void put_doubles(LoopTable& t, Pointwise op
   put_half<&loop_as_double<kDouble, kInputs>, kInputs, true>(t, op);
 }
 // unary<F, int32_t, int64_t>(table, op) puts the loops of F for these types; *_floats for float, double and both
-// fp16 and bf16; *_avx512 also with 512-bit registers.
+// fp16 and bf16.
 template <auto F, class... T> void unary(LoopTable& t, Pointwise op) {
   ((t.at(op, dtype_of<T>::value) = &loop1<F, T>), ...);
 }
@@ -227,35 +212,17 @@ template <auto F> void unary_floats(LoopTable& t, Pointwise op) {
   unary<F, float, double>(t, op);
   put_half<&loop1<F, float>, 1, __is_same(result_t<F, float, float>, float)>(t, op);
 }
-template <auto F> void unary_avx512(LoopTable& t, Pointwise op) {
-  unary_floats<F>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_avx512()) return;
-  t.at(op, DType::Float32) = &loop1<F, float, true>;
-  t.at(op, DType::Float64) = &loop1<F, double, true>;
-  put_half<&loop1<F, float, true>, 1, true>(t, op);
-#endif
-}
 template <auto F, bool kCheap = true> void binary_floats(LoopTable& t, Pointwise op) {
   t.at(op, DType::Float32) = &loop2<F, float, kCheap>;
   t.at(op, DType::Float64) = &loop2<F, double, kCheap>;
   put_half<&loop2<F, float, kCheap>, 2, __is_same(result_t<F, float, float, float>, float)>(t, op);
-}
-template <auto F> void binary_avx512(LoopTable& t, Pointwise op) {
-  binary_floats<F, false>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (!has_avx512()) return;
-  t.at(op, DType::Float32) = &loop2_avx512<F, float>;
-  t.at(op, DType::Float64) = &loop2_avx512<F, double>;
-  put_half<&loop2_avx512<F, float>, 2, true>(t, op);
-#endif
 }
 template <auto F> void ternary_floats(LoopTable& t, Pointwise op) {
   ternary<F, float, double>(t, op);
   put_half<&loop3<F, float>, 3, true>(t, op);
 }
 
-#ifdef RL_HAS_AVX512
+#ifdef RL_OVERLAY
 // fp16 and bf16 of cheap operations: widened, computed and narrowed in registers, as going through blocks of floats
 // takes longer than the operation. Of bfloat16 the bits are spelled out: the compiler makes vectors of whole numbers.
 // Sixteen of float16 are converted at once; the arrays between stay in registers.
@@ -269,13 +236,13 @@ struct Sixteen {
   typedef float Floats __attribute__((vector_size(64)));
   typedef short Halves __attribute__((vector_size(32)));
   alignas(64) float x[16];
-  RL_AVX512 [[gnu::always_inline]] void widen(const uint16_t* from) {
+  [[gnu::always_inline]] void widen(const uint16_t* from) {
     Halves h;
     __builtin_memcpy(&h, from, sizeof h);
     const Floats f = __builtin_ia32_vcvtph2ps512_mask(h, Floats{}, static_cast<short>(-1), 4);
     __builtin_memcpy(x, &f, sizeof f);
   }
-  RL_AVX512 [[gnu::always_inline]] void narrow(uint16_t* to) const {
+  [[gnu::always_inline]] void narrow(uint16_t* to) const {
     Floats f;
     __builtin_memcpy(&f, x, sizeof f);
     const Halves h = __builtin_ia32_vcvtps2ph512_mask(f, 0, Halves{}, static_cast<short>(-1));
@@ -284,7 +251,7 @@ struct Sixteen {
 };
 // Bit i of kScalars says that input i is one element for all.
 template <auto F, class H, int kInputs, unsigned kScalars>
-RL_AVX512 [[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_t n, const LoopParams& params) {
+[[gnu::flatten, gnu::noinline]] void half_flat(char* const* data, int64_t n, const LoopParams& params) {
   const Params<float> p(params);
   auto* out = reinterpret_cast<uint16_t*>(data[0]);
   const uint16_t* in[3];
@@ -342,24 +309,16 @@ void half_loop(char* const* data, const int64_t* strides, int64_t n, const LoopP
     if (flat && scalars == 1) return half_flat<F, H, 2, 1>(data, n, params);
     if (flat && scalars == 2) return half_flat<F, H, 2, 2>(data, n, params);
   }
-  constexpr Loop kFloat = [] {
-    if constexpr (kInputs == 1) return Loop{&loop1<F, float>};
-    else if constexpr (kInputs == 2) return Loop{&loop2<F, float>};
-    else return Loop{&loop3<F, float>};
-  }();
-  run_half(kFloat, __is_same(H, bfloat16), true, kInputs, data, strides, n, params);
+  static constexpr uint8_t kSizes[] = {2, 2, 2, 2};
+  run_blocks(&half_flat<F, H, kInputs, 0>, kSizes, kInputs + 1, data, strides, n, params);
 }
-#endif
-// Replaces the loops of fp16 and bf16 by those above, where the processor has the registers.
-template <auto F, int kInputs> void put_half_loops([[maybe_unused]] LoopTable& t, [[maybe_unused]] Pointwise op) {
-#ifdef RL_HAS_AVX512
-  if (!has_avx512()) return;
+template <auto F, int kInputs> void put_half_loops(LoopTable& t, Pointwise op) {
   t.at(op, DType::BFloat16) = &half_loop<F, bfloat16, kInputs>;
   t.at(op, DType::Float16) = &half_loop<F, float16, kInputs>;
-#endif
 }
 template <auto F> void unary_half(LoopTable& t, Pointwise op) { put_half_loops<F, 1>(t, op); }
 template <auto F> void binary_half(LoopTable& t, Pointwise op) { put_half_loops<F, 2>(t, op); }
+#endif
 
 // complex64, complex128 and complex32
 template <auto F> void unary_complex(LoopTable& t, Pointwise op) {
@@ -379,7 +338,7 @@ template <auto F, bool kCheap = false> void binary_complex(LoopTable& t, Pointwi
            is_complex_v<result_t<F, C, C, C>> ? 2 : 0 > ;
 }
 
-// Each group of operations fills its rows; run.cpp calls them all.
+// Each group of operations fills its rows; run.cpp calls them all. In an overlay they replace the rows that gain.
 void put_copy(LoopTable& t);
 void put_arith(LoopTable& t);
 void put_compare(LoopTable& t);
@@ -391,7 +350,6 @@ void put_complex(LoopTable& t);
 void put_special(LoopTable& t);
 void put_gamma(LoopTable& t);
 void put_activation(LoopTable& t);
-void put_avx512(LoopTable& t);  // the last: instead of others' where the processor has more
 
 // `static const Loops loops([](LoopTable& t) { ... });` in a file of its own fills rows, too: those of named kernels.
 struct Loops {
@@ -399,3 +357,7 @@ struct Loops {
 };
 
 }  // namespace rl::RL_ISA
+
+namespace rl::avx512 {
+void put_loops(cpu::LoopTable& t);
+}

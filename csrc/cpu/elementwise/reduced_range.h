@@ -26,10 +26,6 @@ template <auto Near, auto Fast, auto Slow, class T>
 [[gnu::flatten]] void reduced_flat(char* const* data, int64_t n, const LoopParams&) {
   reduced_range_run<Near, Fast, Slow, T>(data, n);
 }
-template <auto Near, auto Fast, auto Slow, class T>
-RL_AVX512 [[gnu::flatten]] void reduced_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
-  reduced_range_run<Near, Fast, Slow, T>(data, n);
-}
 // Functions whose general form is no loop of vectors: the short one runs over a block, then what was not moderate, by
 // its argument and by the result, is done again.
 template <auto Near, auto Fast, auto Slow, class T> RL_INLINE void patched_run(char* const* data, int64_t n) {
@@ -55,10 +51,6 @@ template <auto Near, auto Fast, auto Slow, class T>
 [[gnu::flatten]] void patched_flat(char* const* data, int64_t n, const LoopParams&) {
   patched_run<Near, Fast, Slow, T>(data, n);
 }
-template <auto Near, auto Fast, auto Slow, class T>
-RL_AVX512 [[gnu::flatten]] void patched_flat_avx512(char* const* data, int64_t n, const LoopParams&) {
-  patched_run<Near, Fast, Slow, T>(data, n);
-}
 template <FlatLoop kFlat, class T>
 void reduced_range_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {
   static constexpr uint8_t kSizes[] = {sizeof(T), sizeof(T)};
@@ -70,25 +62,12 @@ template <FlatLoop kFloat, FlatLoop kDouble> void put_reduced_range(LoopTable& t
   t.at(op, DType::Float64) = &reduced_range_loop<kDouble, double>;
   put_half<&reduced_range_loop<kFloat, float>, 1, true>(t, op);
 }
-// kWide: also with 512-bit registers; not for what piecewise_avx512.cpp has for them.
-template <auto Near, auto Fast, auto Slow, bool kAvx512 = true> void reduced_range_floats(LoopTable& t, Pointwise op) {
+template <auto Near, auto Fast, auto Slow> void reduced_range_floats(LoopTable& t, Pointwise op) {
   put_reduced_range<&reduced_flat<Near, Fast, Slow, float>, &reduced_flat<Near, Fast, Slow, double>>(t, op);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if constexpr (kAvx512) {
-    if (!has_avx512()) return;
-    put_reduced_range<&reduced_flat_avx512<Near, Fast, Slow, float>, &reduced_flat_avx512<Near, Fast, Slow, double>>(
-        t, op);
-  }
-#endif
 }
 // As reduced_range_floats, for patched_run.
 template <auto Near, auto Fast, auto Slow> void patched_floats(LoopTable& t, Pointwise op) {
   put_reduced_range<&patched_flat<Near, Fast, Slow, float>, &patched_flat<Near, Fast, Slow, double>>(t, op);
-#ifdef RL_HAS_AVX512
-  if (!has_avx512()) return;
-  put_reduced_range<&patched_flat_avx512<Near, Fast, Slow, float>, &patched_flat_avx512<Near, Fast, Slow, double>>(t,
-                                                                                                                   op);
-#endif
 }
 
 // e^x as exp_inside, one step shorter: no NaN either.

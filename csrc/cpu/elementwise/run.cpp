@@ -31,7 +31,7 @@ const LoopTable& table() {
     put_special(t);
     put_gamma(t);
     put_activation(t);
-    put_avx512(t);
+    if (has_avx512()) avx512::put_loops(t);
     for (Put put : puts()) put(t);
     return &t;
   }();

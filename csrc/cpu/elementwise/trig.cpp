@@ -10,6 +10,7 @@
 namespace rl::RL_ISA {
 namespace {
 
+#ifndef RL_OVERLAY  // whose error functions are in piecewise_avx512.cpp; roundings wait for memory
 // Rounds half to even at a number of decimals, which may be negative.
 template <class T> RL_INLINE T round_decimals(T x, T scale, bool up) {
   const T y = rint_(up ? x * scale : x / scale);
@@ -32,6 +33,20 @@ void put_round(LoopTable& t) {
     }
   }
 }
+void put_erf_and_roundings(LoopTable& t) {
+  using enum Pointwise;
+  unary_floats<[](auto x) { return erf(x); }>(t, Erf);
+  unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
+  unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
+  put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);
+
+  unary_floats<[](auto x) { return floor_(x); }>(t, Floor);
+  unary_floats<[](auto x) { return std::ceil(x); }>(t, Ceil);
+  unary_floats<[](auto x) { return std::trunc(x); }>(t, Trunc);
+  unary_floats<[](auto x) { return x - std::trunc(x); }>(t, Frac);
+  put_round(t);
+}
+#endif
 
 }  // namespace
 
@@ -41,23 +56,13 @@ void put_trig(LoopTable& t) {
   reduced_range_floats<kNear, [](auto x) { return sin(x); }, [](auto x) { return std::sin(x); }>(t, Sin);
   reduced_range_floats<kNear, [](auto x) { return cos(x); }, [](auto x) { return std::cos(x); }>(t, Cos);
   reduced_range_floats<kNear, [](auto x) { return tan(x); }, [](auto x) { return std::tan(x); }>(t, Tan);
-  unary_avx512<[](auto x) { return asin(x); }>(t, Asin);
-  unary_avx512<[](auto x) { return acos(x); }>(t, Acos);
-  unary_avx512<[](auto x) { return atan(x); }>(t, Atan);
-  binary_avx512<[](auto y, auto x) { return atan2(y, x); }>(t, Atan2);
-  unary_avx512<[](auto x) { return erf(x); }>(t, Erf);
-  unary<[](auto x) { return erfc(x); }, float>(t, Erfc);
-#if defined(__AVX2__) && !defined(__AVX512F__)
-  if (has_avx512()) t.at(Erfc, DType::Float32) = &loop1<[](auto x) { return erfc(x); }, float, true>;
+  unary_floats<[](auto x) { return asin(x); }>(t, Asin);
+  unary_floats<[](auto x) { return acos(x); }>(t, Acos);
+  unary_floats<[](auto x) { return atan(x); }>(t, Atan);
+  binary_floats<[](auto y, auto x) { return atan2(y, x); }, false>(t, Atan2);
+#ifndef RL_OVERLAY
+  put_erf_and_roundings(t);
 #endif
-  unary<[](auto x) { return std::erfc(x); }, double>(t, Erfc);
-  put_half<&loop1<[](auto x) { return erfc(x); }, float>, 1, true>(t, Erfc);
-
-  unary_floats<[](auto x) { return floor_(x); }>(t, Floor);
-  unary_floats<[](auto x) { return std::ceil(x); }>(t, Ceil);
-  unary_floats<[](auto x) { return std::trunc(x); }>(t, Trunc);
-  unary_floats<[](auto x) { return x - std::trunc(x); }>(t, Frac);
-  put_round(t);
 }
 
 }  // namespace rl::RL_ISA

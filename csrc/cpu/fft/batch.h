@@ -162,7 +162,7 @@ template <class T> void transpose(Lanes<T>* a) {
 
 // Contiguous signals of pairs (re, im) into rows of re and im, and back.
 template <class T> void split(const T* p, const int64_t* from, int64_t pairs, int64_t lanes, T* re, T* im) {
-  if (cpu::fft_split(p, from, pairs, lanes, re, im)) return;
+  if (cpu::has_avx512() && avx512::fft_split(p, from, pairs, lanes, re, im)) return;
   constexpr int n = 16 / sizeof(T);
   int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
   for (int64_t k = 0; k < even; k += n / 2)
@@ -178,7 +178,7 @@ template <class T> void split(const T* p, const int64_t* from, int64_t pairs, in
 }
 template <class T>
 void join(T* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const T* re, const T* im, T scale) {
-  if (cpu::fft_join(p, to, pairs, lanes, count, re, im, scale)) return;
+  if (cpu::has_avx512() && avx512::fft_join(p, to, pairs, lanes, count, re, im, scale)) return;
   constexpr int n = 16 / sizeof(T);
   int64_t even = lanes % n == 0 ? pairs / (n / 2) * (n / 2) : 0;
   for (int64_t k = 0; k < even; k += n / 2)
@@ -211,7 +211,7 @@ template <class T> void gather(const std::complex<T>* src, const int64_t* from, 
   bool side_by_side = count > 1;
   for (int64_t l = 1; l < count && side_by_side; ++l) side_by_side = from[l] == from[0] + l;
   if (side_by_side) {
-    if (cpu::fft_split_rows(p + 2 * from[0], 2 * stride, n, lanes, count, re, im)) return;
+    if (cpu::has_avx512() && avx512::fft_split_rows(p + 2 * from[0], 2 * stride, n, lanes, count, re, im)) return;
     for (int64_t k = 0; k < n; ++k) {
       const T* row = p + 2 * (from[0] + k * stride);
       for (int64_t l = 0; l < count; ++l) re[k * lanes + l] = row[2 * l], im[k * lanes + l] = row[2 * l + 1];
@@ -232,7 +232,7 @@ template <class T> void scatter(std::complex<T>* dst, const int64_t* to, int64_t
   bool side_by_side = count > 1;
   for (int64_t l = 1; l < count && side_by_side; ++l) side_by_side = to[l] == to[0] + l;
   if (side_by_side) {
-    if (cpu::fft_join_rows(p + 2 * to[0], 2 * stride, n, lanes, count, re, im, scale)) return;
+    if (cpu::has_avx512() && avx512::fft_join_rows(p + 2 * to[0], 2 * stride, n, lanes, count, re, im, scale)) return;
     for (int64_t k = 0; k < n; ++k) {
       T* row = p + 2 * (to[0] + k * stride);
       for (int64_t l = 0; l < count; ++l)

@@ -1,10 +1,10 @@
-// Transforms of short contiguous signals. Included after a target pragma, by the AVX-512 files alone.
+// Transforms of short contiguous signals.
 #pragma once
 #include <algorithm>
 
 #include "cpu/fft/registers_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 // W signals of up to kMost elements, or as many as there are: transposed, they lie side by side in registers.
@@ -189,4 +189,4 @@ template <int A, class T> void outer_signal(const FftShort<T>& plan, const T* in
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -120,8 +120,8 @@ template <class T> bool short_pass(const cpu::FftShort<T>& plan, const Batch& ba
       const int64_t first = g % per_width * piece, count = std::min(piece, width - first);
       int64_t in, out;
       batch.start(g / per_width * width + first, in, out);
-      if (beside) cpu::fft_short_rows(plan, src + 2 * in, 2 * is, dst + 2 * out, 2 * os, count, forward, scale);
-      else cpu::fft_short_signals(plan, src + 2 * in, from, dst + 2 * out, to, count, forward, scale);
+      if (beside) avx512::fft_short_rows(plan, src + 2 * in, 2 * is, dst + 2 * out, 2 * os, count, forward, scale);
+      else avx512::fft_short_signals(plan, src + 2 * in, from, dst + 2 * out, to, count, forward, scale);
     }
   });
   return true;

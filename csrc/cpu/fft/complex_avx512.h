@@ -1,5 +1,4 @@
-// Registers of complex numbers as they are in memory, and transforms of several such registers. Included after a
-// target pragma, by the AVX-512 files alone.
+// Registers of complex numbers as they are in memory, and transforms of several such registers.
 #pragma once
 #include <immintrin.h>
 

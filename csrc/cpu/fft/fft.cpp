@@ -48,8 +48,9 @@ template <class T> void fill_mirrored(const View& out, const int* dims, int ndim
         index[d] = 0;
       }
       if constexpr (sizeof(T) == 4)
-        if (step == 1 && cpu::fft_mirror(reinterpret_cast<T*>(data + to + n / 2 + 1),
-                                         reinterpret_cast<const T*>(data + from + n - (n / 2 + 1)), n - n / 2 - 1))
+        if (step == 1 && cpu::has_avx512() &&
+            avx512::fft_mirror(reinterpret_cast<T*>(data + to + n / 2 + 1),
+                               reinterpret_cast<const T*>(data + from + n - (n / 2 + 1)), n - n / 2 - 1))
           continue;
       if (step == 1 && sizeof(T) == 4) {  // both parts as one number, whose sign is that of the imaginary one
         typedef uint64_t Both __attribute__((may_alias));

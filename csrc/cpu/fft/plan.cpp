@@ -199,7 +199,7 @@ template <class T> std::shared_ptr<FftPlan<T>> make_plan(int64_t n, bool whole, 
   const Roots roots(2 * static_cast<uint64_t>(n));
   if (half)
     for (int64_t k = 0; k <= n; ++k) push_root(plan->half_twiddles, roots, k);
-  if (whole && has_avx512() && cpu::fft_short_shape(plan->short_plan, n)) make_short(plan->short_plan, roots);
+  if (whole && has_avx512() && avx512::fft_short_shape(plan->short_plan, n)) make_short(plan->short_plan, roots);
   if (whole && n >= FftPlan<T>::kLong) {
     const int64_t rows = plan->radices.empty() ? middle_divisor(n) : middle_factor(n, plan->radices);
     if (rows > 1) {
@@ -290,7 +290,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
   const T *w = twiddles.data(), *root = roots.data();
   for (int r : radices) {
     int64_t m = left / r;
-    if (r <= 8 && r != 6 && has_avx512()) cpu::fft_stage(r, m, s, x, y, half, w);
+    if (r <= 8 && r != 6 && has_avx512()) avx512::fft_stage(r, m, s, x, y, half, w);
     else switch (r) {
         case 2: stage<2>(m, s, x, x + half, y, y + half, w); break;
         case 3: stage<3>(m, s, x, x + half, y, y + half, w); break;
@@ -298,7 +298,7 @@ template <class T> T* FftPlan<T>::run(T* x, T* y, int64_t lanes) const {
         case 5: stage<5>(m, s, x, x + half, y, y + half, w); break;
         case 7: stage<7>(m, s, x, x + half, y, y + half, w); break;
         default:
-          if (has_avx512()) cpu::fft_stage_odd(r, m, s, x, y, half, w, root);
+          if (has_avx512()) avx512::fft_stage_odd(r, m, s, x, y, half, w, root);
           else stage_any(r, m, s, x, x + half, y, y + half, w, root);
           root += 2 * r;
       }

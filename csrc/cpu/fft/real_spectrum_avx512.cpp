@@ -1,15 +1,7 @@
+#include "cpu/fft/complex_avx512.h"
 #include "cpu/fft/short.h"
 
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/fft/complex_avx512.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 
 using fft::First;
 using fft::Pairs;
@@ -68,21 +60,4 @@ template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, d
 template void fft_half_into_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool);
 template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
 
-}  // namespace rl::cpu
-#pragma GCC pop_options
-#else
-namespace rl::cpu {
-template <class T> void fft_half_part(const T*, int64_t, const T*, T*, int64_t, int64_t, bool, T) {}
-template <class T> void fft_half_from(T*, int64_t, int64_t, int64_t, const T*, T*, const int64_t*, bool, T) {}
-template <class T> void fft_half_into_part(const T*, int64_t, const T*, T*, int64_t, int64_t, bool) {}
-template <class T> void fft_half_into(const T*, const int64_t*, int64_t, int64_t, const T*, T*, int64_t, bool) {}
-template void fft_half_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool, float);
-template void fft_half_from(float*, int64_t, int64_t, int64_t, const float*, float*, const int64_t*, bool, float);
-template void fft_half_into_part(const float*, int64_t, const float*, float*, int64_t, int64_t, bool);
-template void fft_half_into(const float*, const int64_t*, int64_t, int64_t, const float*, float*, int64_t, bool);
-template void fft_half_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool, double);
-template void fft_half_from(double*, int64_t, int64_t, int64_t, const double*, double*, const int64_t*, bool, double);
-template void fft_half_into_part(const double*, int64_t, const double*, double*, int64_t, int64_t, bool);
-template void fft_half_into(const double*, const int64_t*, int64_t, int64_t, const double*, double*, int64_t, bool);
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

@@ -4,7 +4,7 @@
 #include "cpu/fft/complex_avx512.h"
 #include "cpu/fft/short.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 using fft::First;
@@ -128,4 +128,4 @@ template <class T> void side_by_side(const FftShort<T>& plan, const T* in, int64
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -17,6 +17,12 @@ template <class T> struct FftShort {
   int64_t length() const { return outer * n; }
 };
 
+}  // namespace rl::cpu
+
+namespace rl::avx512 {
+
+using cpu::FftShort;
+
 // Whether signals of `length` have a short transform, and the matrices it makes of them; the twiddle factors are left
 // to the caller.
 template <class T> bool fft_short_shape(FftShort<T>& plan, int64_t length);
@@ -46,4 +52,4 @@ template <class T> void fft_half_into_part(const T* signal, int64_t n, const T* 
 template <class T> void fft_half_into(const T* in, const int64_t* at, int64_t count, int64_t n, const T* half_twiddles,
                                       T* z, int64_t pitch, bool forward);
 
-}  // namespace rl::cpu
+}  // namespace rl::avx512

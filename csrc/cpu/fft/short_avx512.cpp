@@ -1,22 +1,13 @@
 #include <algorithm>
 
-#include "cpu/features.h"
+#include "cpu/fft/batch_avx512.h"
 #include "cpu/fft/short.h"
 
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/fft/batch_avx512.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 
 template <class T> bool fft_short_shape(FftShort<T>& plan, int64_t length) {
   constexpr int W = Pairs<T>::W;
-  if (!has_avx512() || length < 2 || length > kMost * kMost * kMost) return false;
+  if (length < 2 || length > kMost * kMost * kMost) return false;
   auto inner = [&](int64_t m) {
     plan.n = m;
     for (int a : {16, 8, 4, 2})
@@ -63,19 +54,4 @@ template void fft_short_signals(const FftShort<double>&, const double*, int64_t,
 template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
 template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
 
-}  // namespace rl::cpu
-#pragma GCC pop_options
-#else
-namespace rl::cpu {
-template <class T> bool fft_short_shape(FftShort<T>&, int64_t) { return false; }
-template <class T> void fft_short_signals(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
-template <class T> void fft_short_rows(const FftShort<T>&, const T*, int64_t, T*, int64_t, int64_t, bool, T) {}
-template bool fft_short_shape(FftShort<float>&, int64_t);
-template bool fft_short_shape(FftShort<double>&, int64_t);
-template void fft_short_signals(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
-template void fft_short_signals(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool,
-                                double);
-template void fft_short_rows(const FftShort<float>&, const float*, int64_t, float*, int64_t, int64_t, bool, float);
-template void fft_short_rows(const FftShort<double>&, const double*, int64_t, double*, int64_t, int64_t, bool, double);
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

@@ -1,20 +1,11 @@
 #include "cpu/fft/stages_avx512.h"
 
-#include "cpu/features.h"
-
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")
-#pragma GCC optimize("O3")  // loops over registers must be unrolled
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #include "cpu/fft/stages.h"
 #include "cpu/simd/transpose_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 template <class T, int kBytes> struct Several {
@@ -101,7 +92,7 @@ inline __mmask16 first_of(int64_t count) {
 }  // namespace
 
 bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes, float* re, float* im) {
-  if (lanes != kSide || !has_avx512()) return false;
+  if (lanes != kSide) return false;
   for (int64_t k = 0; k < pairs; k += 8) {
     const int64_t count = pairs - k < 8 ? pairs - k : 8;
     const __mmask16 mask = first_of(2 * count);
@@ -123,7 +114,7 @@ bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes
 }
 bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const float* re,
               const float* im, float scale) {
-  if (lanes != kSide || !has_avx512()) return false;
+  if (lanes != kSide) return false;
   // Signals often have a power of two as stride, and then share few sets of the first cache: each is written in long
   // runs.
   constexpr int64_t kRun = 64, kPitch = 2 * kRun + 16;
@@ -160,7 +151,7 @@ bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t
 }
 
 bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, float* re, float* im) {
-  if (lanes > kSide || !has_avx512()) return false;
+  if (lanes > kSide) return false;
   const __mmask16 low = first_of(2 * count), high = first_of(2 * count - 16), mask = first_of(lanes);
   const __m512i even = evens(), odd = odds();
   for (int64_t k = 0; k < n; ++k) {
@@ -172,7 +163,7 @@ bool fft_split_rows(const float* p, int64_t stride, int64_t n, int64_t lanes, in
 }
 bool fft_join_rows(float* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const float* re, const float* im,
                    float scale) {
-  if (lanes > kSide || !has_avx512()) return false;
+  if (lanes > kSide) return false;
   const __mmask16 low = first_of(2 * count), high = first_of(2 * count - 16), mask = first_of(lanes);
   const __m512i first = firsts(), last = lasts();
   const __m512 by = _mm512_set1_ps(scale);
@@ -213,7 +204,7 @@ inline void transpose(__m512d* r) {
 }  // namespace
 
 bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lanes, double* re, double* im) {
-  if (lanes != kDoubles || !has_avx512()) return false;
+  if (lanes != kDoubles) return false;
   for (int64_t k = 0; k < pairs; k += 4) {
     const int64_t count = pairs - k < 4 ? pairs - k : 4;
     const __mmask8 mask = first_doubles(2 * count);
@@ -232,7 +223,7 @@ bool fft_split(const double* p, const int64_t* from, int64_t pairs, int64_t lane
 }
 bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const double* re,
               const double* im, double scale) {
-  if (lanes != kDoubles || !has_avx512()) return false;
+  if (lanes != kDoubles) return false;
   constexpr int64_t kRun = 32, kPitch = 2 * kRun + 8;
   alignas(64) double runs[kDoubles * kPitch];
   const __m512d by = _mm512_set1_pd(scale);
@@ -259,7 +250,7 @@ bool fft_join(double* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_
   return true;
 }
 bool fft_split_rows(const double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, double* re, double* im) {
-  if (lanes > kDoubles || !has_avx512()) return false;
+  if (lanes > kDoubles) return false;
   const __mmask8 low = first_doubles(2 * count), high = first_doubles(2 * count - 8), mask = first_doubles(lanes);
   const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14), odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
   for (int64_t k = 0; k < n; ++k) {
@@ -271,7 +262,7 @@ bool fft_split_rows(const double* p, int64_t stride, int64_t n, int64_t lanes, i
 }
 bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t count, const double* re,
                    const double* im, double scale) {
-  if (lanes > kDoubles || !has_avx512()) return false;
+  if (lanes > kDoubles) return false;
   const __mmask8 low = first_doubles(2 * count), high = first_doubles(2 * count - 8), mask = first_doubles(lanes);
   const __m512i first = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
                 last = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
@@ -288,7 +279,7 @@ bool fft_join_rows(double* p, int64_t stride, int64_t n, int64_t lanes, int64_t 
 // The formulas are those of fft.cpp, rounded alike.
 bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t h, int64_t lanes,
                  const float* twiddles) {
-  if (lanes != kSide || !has_avx512()) return false;
+  if (lanes != kSide) return false;
   const __m512 half = _mm512_set1_ps(0.5f);
   for (int64_t k = 0; k <= h; ++k) {
     const int64_t a = (k == h ? 0 : k) * kSide, b = (k == 0 ? 0 : h - k) * kSide;
@@ -303,7 +294,7 @@ bool fft_to_half(const float* zr, const float* zi, float* xr, float* xi, int64_t
 }
 bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64_t h, int64_t lanes,
                    const float* twiddles) {
-  if (lanes != kSide || !has_avx512()) return false;
+  if (lanes != kSide) return false;
   for (int64_t k = 0; k < h; ++k) {
     const int64_t a = k * kSide, b = (h - k) * kSide;
     const __m512 wr = _mm512_set1_ps(twiddles[2 * k]), wi = _mm512_set1_ps(-twiddles[2 * k + 1]);
@@ -317,7 +308,6 @@ bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64
 }
 
 bool fft_mirror(float* to, const float* from, int64_t count) {
-  if (!has_avx512()) return false;
   const __m512i back = _mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), sign = _mm512_set1_epi64(INT64_MIN);
   int64_t k = 0;
   for (; k + 8 <= count; k += 8) {
@@ -333,26 +323,4 @@ bool fft_mirror(float* to, const float* from, int64_t count) {
   return true;
 }
 
-}  // namespace rl::cpu
-#pragma GCC pop_options
-#else
-namespace rl::cpu {
-void fft_stage(int, int64_t, int64_t, const float*, float*, int64_t, const float*) {}
-void fft_stage(int, int64_t, int64_t, const double*, double*, int64_t, const double*) {}
-void fft_stage_odd(int, int64_t, int64_t, const float*, float*, int64_t, const float*, const float*) {}
-void fft_stage_odd(int, int64_t, int64_t, const double*, double*, int64_t, const double*, const double*) {}
-bool fft_split(const float*, const int64_t*, int64_t, int64_t, float*, float*) { return false; }
-bool fft_join(float*, const int64_t*, int64_t, int64_t, int64_t, const float*, const float*, float) { return false; }
-bool fft_split_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*, float*) { return false; }
-bool fft_join_rows(float*, int64_t, int64_t, int64_t, int64_t, const float*, const float*, float) { return false; }
-bool fft_split(const double*, const int64_t*, int64_t, int64_t, double*, double*) { return false; }
-bool fft_join(double*, const int64_t*, int64_t, int64_t, int64_t, const double*, const double*, double) {
-  return false;
-}
-bool fft_split_rows(const double*, int64_t, int64_t, int64_t, int64_t, double*, double*) { return false; }
-bool fft_join_rows(double*, int64_t, int64_t, int64_t, int64_t, const double*, const double*, double) { return false; }
-bool fft_to_half(const float*, const float*, float*, float*, int64_t, int64_t, const float*) { return false; }
-bool fft_from_half(const float*, const float*, float*, float*, int64_t, int64_t, const float*) { return false; }
-bool fft_mirror(float*, const float*, int64_t) { return false; }
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace rl::cpu {
+namespace rl::avx512 {
 
 // A stage of radix r (2, 3, 4, 5, 7 or 8): signals of r * m elements, s side by side; x and y hold re, then im `half`
 // after it. w are the twiddle factors of FftPlan::twiddles.
@@ -15,8 +15,9 @@ void fft_stage_odd(int r, int64_t m, int64_t s, const float* x, float* y, int64_
 void fft_stage_odd(int r, int64_t m, int64_t s, const double* x, double* y, int64_t half, const double* w,
                    const double* roots);
 
-// Sixteen signals of floats side by side, re and im separate. Each says whether it did what was asked: not without
-// AVX-512. Contiguous signals of pairs (re, im), which start at p + from[l], into rows and back, multiplied by `scale`.
+// Sixteen signals of floats side by side, re and im separate. Each says whether it did what was asked: not for other
+// numbers of lanes. Contiguous signals of pairs (re, im), which start at p + from[l], into rows and back, multiplied by
+// `scale`.
 bool fft_split(const float* p, const int64_t* from, int64_t pairs, int64_t lanes, float* re, float* im);
 // Of those written back only the first `count` are.
 bool fft_join(float* p, const int64_t* to, int64_t pairs, int64_t lanes, int64_t count, const float* re,
@@ -41,4 +42,4 @@ bool fft_from_half(const float* xr, const float* xi, float* zr, float* zi, int64
 // to[k] = the conjugate of from[-k], for complex numbers of floats
 bool fft_mirror(float* to, const float* from, int64_t count);
 
-}  // namespace rl::cpu
+}  // namespace rl::avx512

@@ -5,8 +5,12 @@
 
 namespace rl::cpu {
 
-bool amx_profitable(int64_t m, int64_t n, int64_t k);  // whether there is AMX, and it is the faster algorithm
-void amx_gemm(const Gemm<float>& g, int parts);        // 1 or 2 bf16 parts of each element (amx_tiles.h), 8 or 16 bits
-void amx_gemm(const Gemm<float, bfloat16>& g);
+// Whether there is AMX, and it is the faster algorithm: smaller ones are packed for longer than they are multiplied.
+inline bool amx_profitable(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_amx(); }
 
 }  // namespace rl::cpu
+
+namespace rl::amx {
+void tile_gemm(const cpu::Gemm<float>& g, int parts);  // 1 or 2 bf16 parts of each element (amx_tiles.h), 8 or 16 bits
+void tile_gemm(const cpu::Gemm<float, bfloat16>& g);
+}  // namespace rl::amx

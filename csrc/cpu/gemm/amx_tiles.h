@@ -1,5 +1,4 @@
 // GEMMs on AMX tiles, which multiply bfloat16 and accumulate in float.
-// Included after the target pragma of the files that compute with it.
 //
 // Note [Parts of a float]
 // A float is nearly the sum of two bfloat16 of 8 bits each: x = x1 + x2, each the rest rounded to nearest. Of
@@ -15,9 +14,10 @@
 #include <type_traits>
 
 #include "base/half.h"
+#include "cpu/isa.h"
 #include "cpu/simd/transpose_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 inline constexpr int kTile = 16;                           // rows or columns of a tile
@@ -190,4 +190,4 @@ void strips_gemm(int64_t steps, const uint32_t* a, const uint32_t* b, float* sum
 #undef RL_AMX_TARGET
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

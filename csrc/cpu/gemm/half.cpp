@@ -46,23 +46,23 @@ template <class T> bool on_amx(const View& out, const View& a, const View& b, fl
     for (int64_t i = 0; i < batch.count; ++i) {
       int64_t o[kOperands];
       batch.offsets(i, o);
-      cpu::amx_gemm(cpu::Gemm<float, bfloat16>{.m = c.rows,
-                                               .n = c.cols,
-                                               .k = x.cols,
-                                               .a = x.data + o[1],
-                                               .ars = x.rs,
-                                               .acs = x.cs,
-                                               .b = y.data + o[2],
-                                               .brs = y.rs,
-                                               .bcs = y.cs,
-                                               .c = c.data + o[0],
-                                               .crs = c.rs,
-                                               .ccs = 1,
-                                               .alpha = alpha,
-                                               .beta = 0,
-                                               .d = nullptr,
-                                               .drs = 0,
-                                               .dcs = 0});
+      amx::tile_gemm(cpu::Gemm<float, bfloat16>{.m = c.rows,
+                                                .n = c.cols,
+                                                .k = x.cols,
+                                                .a = x.data + o[1],
+                                                .ars = x.rs,
+                                                .acs = x.cs,
+                                                .b = y.data + o[2],
+                                                .brs = y.rs,
+                                                .bcs = y.cs,
+                                                .c = c.data + o[0],
+                                                .crs = c.rs,
+                                                .ccs = 1,
+                                                .alpha = alpha,
+                                                .beta = 0,
+                                                .d = nullptr,
+                                                .drs = 0,
+                                                .dcs = 0});
     }
     return true;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/half.h"
+#include "cpu/features.h"
 
 namespace rl::cpu {
 
@@ -23,15 +24,25 @@ template <class S> struct HalfGemm {
   int64_t srs = 0;
 };
 
-bool half_gemm_available();  // whether this processor has what those below need
+inline bool half_gemm_available() { return has_avx512(); }  // whether this processor has what those below need
 void half_gemm(const HalfGemm<bfloat16>& g);
 void half_gemm(const HalfGemm<float16>& g);
-
-// b (k, n) packed once for many GEMMs on bf16 pairs (vdpbf16ps), where the processor has it.
-int64_t half_panels(int64_t n, int64_t k);  // floats that it takes
-void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int64_t bcs, float* to);
-
-bool pairs_profitable(int64_t m, int64_t n, int64_t k);  // whether floats cut to bfloat16 are multiplied faster
-void pairs_gemm(const HalfGemm<float>& g);
+inline bool pairs_profitable(int64_t m, int64_t n, int64_t k) {  // floats cut to bfloat16 are multiplied faster
+  return m >= 32 && n >= 32 && k >= 32 && has_bf16();
+}
 
 }  // namespace rl::cpu
+
+namespace rl::avx512 {
+void vector_gemm(const cpu::HalfGemm<bfloat16>& g);
+void vector_gemm(const cpu::HalfGemm<float16>& g);
+}  // namespace rl::avx512
+
+// On bf16 pairs (vdpbf16ps).
+namespace rl::bf16 {
+void vector_gemm(const cpu::HalfGemm<bfloat16>& g);
+void vector_gemm(const cpu::HalfGemm<float>& g);  // of floats cut to bfloat16
+// b (k, n) packed once for many GEMMs, and the floats that it takes.
+int64_t half_panels(int64_t n, int64_t k);
+void pack_half_panels(int64_t n, int64_t k, const bfloat16* b, int64_t brs, int64_t bcs, float* to);
+}  // namespace rl::bf16

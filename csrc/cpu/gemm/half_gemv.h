@@ -6,7 +6,7 @@
 #include "cpu/gemm/tiles.h"
 #include "cpu/loops/scratch.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 inline constexpr int64_t kSmallM = 12, kSmallN = 6;  // rows
@@ -166,4 +166,4 @@ template <class K> void dots_small_m(const HalfGemm<typename K::Number>& g) {
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -6,37 +6,14 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cpu/features.h"
+#include "cpu/gemm/int_gemv.h"
 #include "cpu/gemm/int_microkernel.h"
 #include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 
 namespace rl::RL_ISA {
 namespace {
-
-// What GEMMs accumulate in: it wraps, and its lower bits are the result's. Processors multiply no vectors of bytes.
-template <class T> struct wrap {
-  using type = std::conditional_t<sizeof(T) == 1, uint16_t, std::make_unsigned_t<T>>;
-};
-template <> struct wrap<bool> {
-  using type = uint8_t;
-};
-
-// Unsigned and not promoted: arithmetic in it wraps.
-template <class T> using accumulator_t = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-
-template <class T> inline constexpr bool is_integer = std::is_integral_v<T>;
-template <class T> T times(T x, T y) {
-  if constexpr (std::is_same_v<T, bool>) return x && y;
-  else if constexpr (is_integer<T>)
-    return static_cast<T>(static_cast<accumulator_t<T>>(x) * static_cast<accumulator_t<T>>(y));
-  else return x * y;
-}
-template <class T> T plus(T x, T y) {
-  if constexpr (std::is_same_v<T, bool>) return x || y;
-  else if constexpr (is_integer<T>)
-    return static_cast<T>(static_cast<accumulator_t<T>>(x) + static_cast<accumulator_t<T>>(y));
-  else return x + y;
-}
 
 // Whether 64-bit values, n by m of them, all fit 32 bits.
 inline bool all_fit_32_bits(const int64_t* x, int64_t stride, int64_t n, int64_t m) {
@@ -76,42 +53,6 @@ template <class T, class U> void int_result(T* c, const U* sums, int64_t n, T al
   }
 }
 
-// sums (n) = matrix (n, k) @ x, whose rows or columns have unit stride.
-template <class T, class U> [[gnu::always_inline]] inline void int_gemv_of(const T* matrix, int64_t rs, int64_t cs,
-                                                                           const U* x, int64_t n, int64_t k, U* sums) {
-  auto added = [](U sum, T a, U b) {
-    if constexpr (std::is_same_v<T, bool>) return static_cast<U>(sum | (static_cast<U>(a) & b));
-    else return plus(sum, times(static_cast<U>(a), b));
-  };
-  if (cs == 1) {
-    for (int64_t i = 0; i < n; ++i) {
-      U sum = 0;
-      for (int64_t p = 0; p < k; ++p) sum = added(sum, matrix[i * rs + p], x[p]);
-      sums[i] = sum;
-    }
-    return;
-  }
-  std::memset(sums, 0, static_cast<size_t>(n) * sizeof(U));
-  for (int64_t p = 0; p < k; ++p) {
-    const T* column = matrix + p * cs;
-    const U factor = x[p];
-    if (rs == 1) {
-#pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) sums[i] = added(sums[i], column[i], factor);
-    } else {
-      for (int64_t i = 0; i < n; ++i) sums[i] = added(sums[i], column[i * rs], factor);
-    }
-  }
-}
-template <class T, class U>
-void int_gemv(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
-  int_gemv_of(matrix, rs, cs, x, n, k, sums);
-}
-template <class T, class U>
-RL_AVX512 void int_gemv_avx512(const T* matrix, int64_t rs, int64_t cs, const U* x, int64_t n, int64_t k, U* sums) {
-  int_gemv_of(matrix, rs, cs, x, n, k, sums);
-}
-
 // A few rows or columns of a result, one after the other.
 template <class T> void int_gemvs(int64_t m, int64_t n, int64_t k, T alpha, const T* a, int64_t ars, int64_t acs,
                                   const T* b, int64_t brs, int64_t bcs, T beta, T* c, int64_t ldc) {
@@ -119,7 +60,7 @@ template <class T> void int_gemvs(int64_t m, int64_t n, int64_t k, T alpha, cons
   const bool across = m <= n;
   const int64_t length = across ? n : m;
   Scratch<U> x(k), sums(length);
-  auto gemv = cpu::gemm_available() ? int_gemv_avx512<T, U> : int_gemv<T, U>;
+  auto gemv = has_avx512() ? &avx512::int_gemv<T, U> : &int_gemv_of<T, U>;
   for (int64_t i = 0; i < std::min(m, n); ++i) {
     const T* from = across ? a + i * ars : b + i * bcs;
     for (int64_t p = 0; p < k; ++p) x[p] = static_cast<U>(from[p * (across ? acs : brs)]);
@@ -137,16 +78,15 @@ template <class T> void int_gemm(bool ta, bool tb, int m, int n, int k, T alpha,
                                  int ldb, T beta, T* c, int ldc) {
   using U = typename wrap<T>::type;
   constexpr int64_t kDeep = 256, kAcross = 512;  // of b, so much is packed at a time
-  constexpr IntMultiply kKind = std::is_same_v<T, bool> ? IntMultiply::Any : IntMultiply::Plain;
   int64_t ars = ta ? 1 : lda, acs = ta ? lda : 1;
   const int64_t brs = tb ? 1 : ldb, bcs = tb ? ldb : 1;
   if (std::min(m, n) < 4 || k == 0) return int_gemvs<T>(m, n, k, alpha, a, ars, acs, b, brs, bcs, beta, c, ldc);
-  IntBlocks<U> blocks;
-  blocks.template set<kKind>();
+  IntMultiply kind = IntMultiply::Plain;
   if constexpr (sizeof(T) == 8) {
     if (all_fit_32_bits(a, lda, ta ? k : m, ta ? m : k) && all_fit_32_bits(b, ldb, tb ? n : k, tb ? k : n))
-      blocks.template set<IntMultiply::Short>();
+      kind = IntMultiply::Short;
   }
+  const IntBlocks<U> blocks = has_avx512() ? avx512::int_blocks<U>(kind) : int_blocks_of<U, 32, 4>(kind);
   Scratch<U> whole;
   const U* left;
   if constexpr (sizeof(U) == sizeof(T)) {

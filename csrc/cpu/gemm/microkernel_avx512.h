@@ -1,14 +1,14 @@
 // Vectors of 512 bits, the blocks they multiply, and how matrices are packed for them.
-// Included after the target pragma of the files that compute with them.
 #pragma once
 #include <immintrin.h>
 
 #include <cstdint>
 #include <utility>
 
+#include "cpu/isa.h"
 #include "cpu/simd/transpose_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 template <class T> struct Vec;
@@ -42,7 +42,7 @@ template <> struct Vec<float> {
                            _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
     store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
   }
-  static void transpose(Reg* r) { rl::cpu::transpose(r); }
+  static void transpose(Reg* r) { RL_ISA::transpose(r); }
 };
 template <> struct Vec<double> {
   using Reg = __m512d;
@@ -204,24 +204,30 @@ template <class T> using KeepingBlockFn = void (*)(int64_t, const T*, int64_t, c
                                                    const T*, typename Vec<T>::Mask, T*);
 
 }  // namespace
+}  // namespace rl::RL_ISA
+
+namespace rl::avx512 {
 
 // They are compiled once, in microkernels_avx512.cpp: for 0 to kBlockRows rows by one or two vectors; and those that
 // keep b, for kBlockRows rows by two vectors.
-const BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place);
-const BlockFn<double>* double_blocks(int vectors, bool masked, bool in_place);
-const BlockFn<float>* pair_blocks(int vectors, bool in_place);  // of pairs of bfloat16 (Note [Pairs of bf16])
-KeepingBlockFn<float> float_keeping_block(bool in_place);
-KeepingBlockFn<double> double_keeping_block(bool in_place);
+const RL_ISA::BlockFn<float>* float_blocks(int vectors, bool masked, bool in_place);
+const RL_ISA::BlockFn<double>* double_blocks(int vectors, bool masked, bool in_place);
+const RL_ISA::BlockFn<float>* pair_blocks(int vectors, bool in_place);  // of pairs of bfloat16 (Note [Pairs of bf16])
+RL_ISA::KeepingBlockFn<float> float_keeping_block(bool in_place);
+RL_ISA::KeepingBlockFn<double> double_keeping_block(bool in_place);
 
+}  // namespace rl::avx512
+
+namespace rl::RL_ISA {
 namespace {
 
 template <class T, int NV> const BlockFn<T>* blocks_of(bool masked, bool in_place) {
-  if constexpr (sizeof(T) == 4) return float_blocks(NV, masked, in_place);
-  else return double_blocks(NV, masked, in_place);
+  if constexpr (sizeof(T) == 4) return avx512::float_blocks(NV, masked, in_place);
+  else return avx512::double_blocks(NV, masked, in_place);
 }
 template <class T> KeepingBlockFn<T> keeping_block_of(bool in_place) {
-  if constexpr (sizeof(T) == 4) return float_keeping_block(in_place);
-  else return double_keeping_block(in_place);
+  if constexpr (sizeof(T) == 4) return avx512::float_keeping_block(in_place);
+  else return avx512::double_keeping_block(in_place);
 }
 
 // NV vectors of columns by MR rows of a with stride `ars` and unit stride along the sum; b is packed as
@@ -337,4 +343,4 @@ template <int R, int S, bool kAhead, class T> void dots(int64_t k, const T* a, i
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

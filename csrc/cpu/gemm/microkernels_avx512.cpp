@@ -2,10 +2,9 @@
 #include <cstdint>
 #include <utility>
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 // Words that are pairs of bfloat16 (Note [Pairs of bf16]). The assembler knows the instruction whatever this file is
@@ -149,6 +148,4 @@ KeepingBlockFn<double> double_keeping_block(bool in_place) {
   return in_place ? &keeping_block<true, double> : &keeping_block<false, double>;
 }
 
-}  // namespace rl::cpu
-#include "cpu/avx512_end.h"
-#endif
+}  // namespace rl::RL_ISA

@@ -2,19 +2,13 @@
 #include <atomic>
 #include <type_traits>
 
-#include "backend/matmul.h"
 #include "base/interrupt.h"
-#include "cpu/features.h"
-#include "cpu/gemm/amx.h"
-#include "cpu/gemm/half_avx512.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/gemm/tiles.h"
 #include "cpu/gemm/transposed.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int kDotRows = 6, kDotCols = 4;  // sums that registers hold
@@ -331,38 +325,7 @@ template <class T> void run(const Gemm<T>& g) {
 
 }  // namespace
 
-bool gemm_available() { return has_avx512(); }
-void gemm(const Gemm<float>& g) {
-  if (g_float_precision == FloatPrecision::Highest) return run(g);
-  if (amx_profitable(g.m, g.n, g.k)) return amx_gemm(g, g_float_precision == FloatPrecision::High ? 2 : 1);
-  // Three GEMMs of pairs for the sixteen bits of "high" would take longer than one of floats.
-  if (g_float_precision == FloatPrecision::High || !pairs_profitable(g.m, g.n, g.k)) return run(g);
-  pairs_gemm({.m = g.m,
-              .n = g.n,
-              .k = g.k,
-              .a = g.a,
-              .ars = g.ars,
-              .acs = g.acs,
-              .b = g.b,
-              .brs = g.brs,
-              .bcs = g.bcs,
-              .c = g.c,
-              .crs = g.crs,
-              .ccs = g.ccs,
-              .alpha = g.alpha,
-              .beta = g.beta,
-              .d = g.d,
-              .drs = g.drs,
-              .dcs = g.dcs});
-}
-void gemm(const Gemm<double>& g) { run(g); }
+void vector_gemm(const Gemm<float>& g) { run(g); }
+void vector_gemm(const Gemm<double>& g) { run(g); }
 
-}  // namespace rl::cpu
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-bool gemm_available() { return false; }
-void gemm(const Gemm<float>&) {}
-void gemm(const Gemm<double>&) {}
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

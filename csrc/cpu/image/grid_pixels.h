@@ -1,7 +1,6 @@
 // Coordinates of a grid in pixels, and the general sampling algorithm at them.
 #pragma once
 #include "backend/resample.h"
-#include "cpu/elementwise/pointwise.h"
 #include "cpu/isa.h"
 #include "cpu/simd/math.h"
 

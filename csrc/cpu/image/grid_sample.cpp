@@ -3,141 +3,38 @@
 #include "backend/resample.h"
 #include "base/check.h"
 #include "base/parallel.h"
-#include "cpu/elementwise/pointwise.h"
+#include "cpu/features.h"
+#include "cpu/image/grid_corners.h"
 #include "cpu/image/grid_pixels.h"
 #include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 #include "cpu/simd/math.h"
 #include "cpu/simd/vec.h"
-#if defined(__AVX2__) && !defined(__AVX512F__)
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#endif
 
 namespace rl::RL_ISA {
 namespace {
 
-constexpr int64_t kPoints = 256;
+constexpr int64_t kPoints = kCornerPoints;
 
-// The four pixels around each of up to kPoints sample points: their offsets in a plane, and their weights, 0 outside.
-template <class T> struct Corners {
-  alignas(64) int32_t offset[4][kPoints];
-  alignas(64) T weight[4][kPoints], inside[4][kPoints];
-  alignas(64) T tx[kPoints], ty[kPoints], sx[kPoints], sy[kPoints];
-
-  void fill(const GridShape& s, const T* grid, int64_t n) {
-    if (has_avx512()) fill_avx512(s, grid, n);
-    else fill_plain(s, grid, n);
-  }
-  RL_AVX512 [[gnu::flatten]] void fill_avx512(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
-  [[gnu::flatten]] void fill_plain(const GridShape& s, const T* grid, int64_t n) { fill_here(s, grid, n); }
-  RL_INLINE void fill_here(const GridShape& s, const T* grid, int64_t n) {
-    if (s.padding == 0) s.align_corners ? pixels<0, true>(s, grid, n) : pixels<0, false>(s, grid, n);
-    else if (s.padding == 1) s.align_corners ? pixels<1, true>(s, grid, n) : pixels<1, false>(s, grid, n);
-    else s.align_corners ? pixels<2, true>(s, grid, n) : pixels<2, false>(s, grid, n);
-    if (s.nearest) around<true>(s, n);
-    else around<false>(s, n);
-  }
-  // tx, ty = coordinates in pixels; sx, sy = their derivatives.
-  template <int kPadding, bool kAlign> RL_INLINE void pixels(const GridShape& s, const T* __restrict grid, int64_t n) {
-#pragma GCC ivdep
-    for (int64_t q = 0; q < n; ++q) {
-      auto [x, dx] = to_pixel<kPadding, kAlign>(grid[2 * q], s.width);
-      auto [y, dy] = to_pixel<kPadding, kAlign>(grid[2 * q + 1], s.height);
-      tx[q] = x, ty[q] = y, sx[q] = dx, sy[q] = dy;
-    }
-  }
-  // What lies around them; tx, ty = how far they are from the pixel at the top left.
-  template <bool kNearest> RL_INLINE void around(const GridShape& s, int64_t n) {
-    const T right = static_cast<T>(s.width - 1), low = static_cast<T>(s.height - 1);
-    const int32_t width = static_cast<int32_t>(s.width);
-#pragma GCC ivdep
-    for (int64_t q = 0; q < n; ++q) {
-      T x = tx[q], y = ty[q];
-      T x0 = kNearest ? rint_(x) : floor_(x), y0 = kNearest ? rint_(y) : floor_(y);
-      T fx = kNearest ? T(0) : x - x0, fy = kNearest ? T(0) : y - y0;
-      tx[q] = fx, ty[q] = fy;
-      if (kNearest) sx[q] = sy[q] = T(0);
-      // Comparisons are false for NaN, so that points outside and nonsense read pixel 0 with weight 0.
-      bool x_in = (x0 >= 0) & (x0 <= right), x1_in = (x0 >= -1) & (x0 <= right - 1);
-      bool y_in = (y0 >= 0) & (y0 <= low), y1_in = (y0 >= -1) & (y0 <= low - 1);
-      int32_t xa = static_cast<int32_t>(x_in ? x0 : T(0)), xb = static_cast<int32_t>(x1_in ? x0 + 1 : T(0));
-      int32_t ya = static_cast<int32_t>(y_in ? y0 : T(0)), yb = static_cast<int32_t>(y1_in ? y0 + 1 : T(0));
-      offset[0][q] = ya * width + xa, offset[1][q] = ya * width + xb;
-      offset[2][q] = yb * width + xa, offset[3][q] = yb * width + xb;
-      T in0 = y_in & x_in ? T(1) : T(0), in1 = y_in & x1_in ? T(1) : T(0);
-      T in2 = y1_in & x_in ? T(1) : T(0), in3 = y1_in & x1_in ? T(1) : T(0);
-      inside[0][q] = in0, inside[1][q] = in1, inside[2][q] = in2, inside[3][q] = in3;
-      weight[0][q] = in0 != 0 ? (1 - fx) * (1 - fy) : T(0), weight[1][q] = in1 != 0 ? fx * (1 - fy) : T(0);
-      weight[2][q] = in2 != 0 ? (1 - fx) * fy : T(0), weight[3][q] = in3 != 0 ? fx * fy : T(0);
-    }
-  }
-};
-
-// The values of one plane at some points. A pixel outside counts nothing, whatever the one read instead of it holds.
-template <class T> void sample(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
-  auto value = [&](int k, int64_t q) { return at.inside[k][q] != 0 ? from[at.offset[k][q]] : T(0); };
-  if (nearest) {
-    for (int64_t q = 0; q < count; ++q) to[q] = value(0, q);
-    return;
-  }
-  for (int64_t q = 0; q < count; ++q)
-    to[q] = at.weight[0][q] * value(0, q) + at.weight[1][q] * value(1, q) + at.weight[2][q] * value(2, q) +
-            at.weight[3][q] * value(3, q);
+template <class T> void fill(Corners<T>& at, const GridShape& s, const T* grid, int64_t n) {
+  has_avx512() ? avx512::fill_corners(at, s, grid, n) : fill_corners(at, s, grid, n);
 }
-#if defined(__AVX2__) && !defined(__AVX512F__)
-RL_AVX512 void sample_avx512(const Corners<float>& at, const float* from, float* to, int64_t count, bool nearest) {
-  const __m512 zero = _mm512_setzero_ps();
-  for (int64_t q = 0; q < count; q += 16) {
-    const auto here = static_cast<__mmask16>(count - q >= 16 ? 0xffff : (1u << (count - q)) - 1);
-    __m512 sum = zero;
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      if (k && nearest) break;
-      const __mmask16 in = here & _mm512_cmp_ps_mask(_mm512_load_ps(at.inside[k] + q), zero, _CMP_NEQ_OQ);
-      const __m512 v = _mm512_mask_i32gather_ps(zero, in, _mm512_load_si512(at.offset[k] + q), from, 4);
-      sum = nearest ? v : _mm512_add_ps(sum, _mm512_mul_ps(_mm512_load_ps(at.weight[k] + q), v));
-    }
-    _mm512_mask_storeu_ps(to + q, here, sum);
-  }
+template <class T> void sample(const Corners<T>& at, const T* from, T* to, int64_t n, bool nearest) {
+  has_avx512() ? avx512::sample_corners(at, from, to, n, nearest) : sample_corners(at, from, to, n, nearest);
 }
-RL_AVX512 void sample_avx512(const Corners<double>& at, const double* from, double* to, int64_t count, bool nearest) {
-  const __m512d zero = _mm512_setzero_pd();
-  for (int64_t q = 0; q < count; q += 8) {
-    const auto here = static_cast<__mmask8>(count - q >= 8 ? 0xff : (1u << (count - q)) - 1);
-    __m512d sum = zero;
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-      if (k && nearest) break;
-      const __mmask8 in = here & _mm512_cmp_pd_mask(_mm512_load_pd(at.inside[k] + q), zero, _CMP_NEQ_OQ);
-      const __m256i offset = _mm256_load_si256(reinterpret_cast<const __m256i*>(at.offset[k] + q));
-      const __m512d v = _mm512_mask_i32gather_pd(zero, in, offset, from, 8);
-      sum = nearest ? v : _mm512_add_pd(sum, _mm512_mul_pd(_mm512_load_pd(at.weight[k] + q), v));
-    }
-    _mm512_mask_storeu_pd(to + q, here, sum);
-  }
-}
-#else
-template <class T> void sample_avx512(const Corners<T>& at, const T* from, T* to, int64_t count, bool nearest) {
-  sample(at, from, to, count, nearest);
-}
-#endif
 
 template <class T> void sample_of(const GridShape& s, const View& out, const View& x, const View& grid) {
   int64_t plane = s.height * s.width, blocks = (s.points + kPoints - 1) / kPoints;
   int64_t grain = std::max<int64_t>(1, 16384 / (std::clamp<int64_t>(s.points, 1, kPoints) * (4 + s.channels)));
-  const bool wide = has_avx512();
   parallel_for(0, s.batch * blocks, grain, [&](int64_t first, int64_t last) {
     Corners<T> at;
     for (int64_t b = first; b < last; ++b) {
       int64_t n = b / blocks, q0 = b % blocks * kPoints, count = std::min(kPoints, s.points - q0);
-      at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+      fill(at, s, grid.as<T>() + (n * s.points + q0) * 2, count);
       for (int64_t c = 0; c < s.channels; ++c) {
         const T* __restrict from = x.as<T>() + (n * s.channels + c) * plane;
         T* __restrict to = out.as<T>() + (n * s.channels + c) * s.points + q0;
-        if (wide) sample_avx512(at, from, to, count, s.nearest);
-        else sample(at, from, to, count, s.nearest);
+        sample(at, from, to, count, s.nearest);
       }
     }
   });
@@ -158,7 +55,7 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
         std::fill(to + c0 * plane, to + c1 * plane, T(0));
         for (int64_t q0 = 0; q0 < s.points; q0 += kPoints) {
           int64_t count = std::min(kPoints, s.points - q0);
-          at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+          fill(at, s, grid.as<T>() + (n * s.points + q0) * 2, count);
           for (int64_t c = c0; c < c1; ++c) {
             const T* from = dy.as<T>() + (n * s.channels + c) * s.points + q0;
             T* image = to + c * plane;
@@ -177,7 +74,7 @@ template <class T> void sample_grad_of(const GridShape& s, const View* dx, const
     T gx[kPoints], gy[kPoints];
     for (int64_t b = first; b < last; ++b) {
       int64_t n = b / blocks, q0 = b % blocks * kPoints, count = std::min(kPoints, s.points - q0);
-      at.fill(s, grid.as<T>() + (n * s.points + q0) * 2, count);
+      fill(at, s, grid.as<T>() + (n * s.points + q0) * 2, count);
       std::fill(gx, gx + count, T(0));
       std::fill(gy, gy + count, T(0));
       for (int64_t c = 0; c < s.channels && !s.nearest; ++c) {

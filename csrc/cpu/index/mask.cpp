@@ -4,17 +4,12 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "cpu/features.h"
+#include "cpu/index/compress_avx512.h"
 #include "cpu/index/index.h"
 #include "cpu/loops/nest.h"
 #include "cpu/simd/cast.h"
 #include "cpu/simd/transpose.h"
-#ifdef RL_HAS_AVX512
-#include "cpu/features.h"
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#endif
 
 namespace rl::RL_ISA {
 
@@ -51,28 +46,8 @@ int64_t count_run(const char* bools, int64_t step, int64_t n) {
 
 // Writes the positions of what is set among n bools, from `base` on, and returns their number; `at` has room for n
 // + 16. Without a branch for each element: masks are often random.
-#ifdef RL_HAS_AVX512
-RL_AVX512 int64_t positions_avx512(const char* bools, int64_t n, int32_t base, int32_t* at) {
-  const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i += 64) {
-    const uint64_t inside = n - i < 64 ? (uint64_t{1} << (n - i)) - 1 : ~uint64_t{0};
-    const __m512i b = _mm512_maskz_loadu_epi8(inside, bools + i);
-    uint64_t set = _mm512_test_epi8_mask(b, b);
-    for (int64_t j = i; set; j += 16, set >>= 16) {
-      const auto some = static_cast<__mmask16>(set);
-      const __m512i position = _mm512_add_epi32(first, _mm512_set1_epi32(static_cast<int32_t>(base + j)));
-      _mm512_storeu_si512(at + count, _mm512_maskz_compress_epi32(some, position));
-      count += __builtin_popcount(some);
-    }
-  }
-  return count;
-}
-#endif
 int64_t positions_of(const char* bools, int64_t n, int32_t base, int32_t* at) {
-#ifdef RL_HAS_AVX512
-  if (cpu::has_avx512()) return positions_avx512(bools, n, base, at);
-#endif
+  if (has_avx512()) return avx512::true_positions(bools, n, base, at);
   int64_t count = 0, i = 0;
   for (; i + 8 <= n; i += 8) {
     uint64_t bits;

@@ -1,12 +1,9 @@
 #include "base/parallel.h"
+#include "cpu/features.h"
+#include "cpu/index/compress_avx512.h"
 #include "cpu/index/index.h"
 #include "cpu/index/offsets.h"
 #include "cpu/simd/transpose.h"
-#ifdef __AVX2__
-#include <immintrin.h>
-
-#include "cpu/features.h"
-#endif
 
 namespace rl::RL_ISA {
 
@@ -40,31 +37,6 @@ template <class U> int64_t keep_band(const int64_t* offsets, const char* values,
   return count;
 }
 
-#ifdef __AVX2__
-#define RL_AVX512VL [[gnu::target("avx512f,avx512vl")]]
-// The same for values of four or eight bytes next to each other, eight at a time; n is a multiple of eight.
-template <class U> RL_AVX512VL int64_t keep_band_avx512(const int64_t* offsets, const char* values, int64_t n,
-                                                        int64_t low, int64_t span, int64_t* kept, void* kept_values) {
-  const __m512i least = _mm512_set1_epi64(low), width = _mm512_set1_epi64(span);
-  const U* from = reinterpret_cast<const U*>(values);
-  U* to = static_cast<U*>(kept_values);
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i += 8) {
-    const __m512i at = _mm512_loadu_si512(offsets + i);
-    const __mmask8 inside = _mm512_cmplt_epu64_mask(_mm512_sub_epi64(at, least), width);
-    _mm512_storeu_si512(kept + count, _mm512_maskz_compress_epi64(inside, at));
-    if constexpr (sizeof(U) == 4) {
-      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + count), _mm256_maskz_compress_epi32(inside, v));
-    } else {
-      _mm512_storeu_si512(to + count, _mm512_maskz_compress_epi64(inside, _mm512_loadu_si512(from + i)));
-    }
-    count += __builtin_popcount(inside);
-  }
-  return count;
-}
-#endif
-
 // One long run of positions that may be equal: every piece reads all of them and takes those in its band of the target,
 // so that an element sees its values in the same order whatever the number of bands. It is profitable where the target
 // is larger than a core's nearest cache, so that most of the time goes on waiting for its lines.
@@ -74,9 +46,7 @@ void put_in_bands(const Nest<3>& nest, const OffsetSet<1>& set, int64_t item, co
   const int64_t* step = nest.strides[0];
   const int64_t bands = num_threads() < kMostBands ? num_threads() : kMostBands;
   const int64_t span = (set.index[0].size + bands - 1) / bands * set.index[0].stride;
-#ifdef __AVX2__
   const bool padded = cpu::has_avx512() && step[1] == item;
-#endif
   parallel_for(0, bands, 1, [&](int64_t band, int64_t) {
     int64_t offsets[kChunk], kept[kChunk + 8];
     alignas(64) char values[(kChunk + 8) * 16];
@@ -89,14 +59,12 @@ void put_in_bands(const Nest<3>& nest, const OffsetSet<1>& set, int64_t item, co
       int64_t count = 0;
       visit_size(item, [&](auto u) {
         using U = decltype(u);
-#ifdef __AVX2__
         if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
           if (padded && n % 8 == 0) {
-            count = keep_band_avx512<U>(offsets, value, n, low, span, kept, values);
+            count = avx512::keep_band<U>(offsets, value, n, low, span, kept, values);
             return;
           }
         }
-#endif
         count = keep_band<U>(offsets, value, step[1], n, low, span, kept, values);
       });
       loops.each(nest.data[0], 0, values, item, kept, count);

@@ -15,6 +15,25 @@ template <class T> int64_t padded_ld(int64_t n) {
   return ld * static_cast<int64_t>(sizeof(T)) % 1024 == 0 ? ld + cache_line : ld;
 }
 
+// The exchanges of rows that pivots from 1 stand for, of k columns; `back`: the last one first.
+template <class T> void exchange_rows(const int* pivots, int64_t count, T* b, int64_t ld, int64_t k, bool back) {
+  constexpr int64_t kPart = 64;
+  T part[kPart];
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t r = back ? count - 1 - i : i, with = pivots[r] - 1;
+    if (with == r) continue;
+    for (int64_t j = 0; j < k; j += kPart) {
+      T *x = b + r * ld + j, *y = b + with * ld + j;
+      const size_t bytes = static_cast<size_t>(k - j < kPart ? k - j : kPart) * sizeof(T);
+      std::memcpy(part, x, bytes), std::memcpy(x, y, bytes), std::memcpy(y, part, bytes);
+    }
+  }
+}
+
+}  // namespace rl::cpu
+
+namespace rl::avx512 {
+
 // The largest size of n elements; NaN if one of them is.
 template <class T> T largest_of(int64_t n, const T* x);
 // A X = B for a triangular matrix A (n, n) of any strides; B (n, k) becomes X. A unit triangular matrix's diagonal is
@@ -56,24 +75,28 @@ template <class T> int divide_columns(int64_t n, T* d, T* e, T* z, int64_t ldz);
 // diagonals d and, above it, e.
 template <class T>
 void bidiagonal_columns(int64_t m, int64_t n, T* a, int64_t ld, T* d, T* e, T* tauq, T* taup, T* u, int64_t ldu);
-
-// The exchanges of rows that pivots from 1 stand for, of k columns; `back`: the last one first.
-template <class T> void exchange_rows(const int* pivots, int64_t count, T* b, int64_t ld, int64_t k, bool back) {
-  constexpr int64_t kPart = 64;
-  T part[kPart];
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t r = back ? count - 1 - i : i, with = pivots[r] - 1;
-    if (with == r) continue;
-    for (int64_t j = 0; j < k; j += kPart) {
-      T *x = b + r * ld + j, *y = b + with * ld + j;
-      const size_t bytes = static_cast<size_t>(k - j < kPart ? k - j : kPart) * sizeof(T);
-      std::memcpy(part, x, bytes), std::memcpy(x, y, bytes), std::memcpy(y, part, bytes);
-    }
-  }
-}
 // to (rows, cols) = from, both of any strides, in squares that stay in the cache; transposed by registers where one of
 // them runs along rows and the other along columns.
 template <class T>
 void move_matrix(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T* to, int64_t trs, int64_t tcs);
 
+}  // namespace rl::avx512
+
+namespace rl::cpu {
+using avx512::bidiagonal_columns;
+using avx512::cholesky_rows;
+using avx512::divide_columns;
+using avx512::expand_columns;
+using avx512::inverse_rows;
+using avx512::largest_of;
+using avx512::lu_rows;
+using avx512::move_matrix;
+using avx512::pivoted_qr_columns;
+using avx512::qr_columns;
+using avx512::reflect_columns;
+using avx512::reflect_top;
+using avx512::reflection_signs;
+using avx512::solve_rows;
+using avx512::tridiagonal_columns;
+using avx512::well_conditioned;
 }  // namespace rl::cpu

@@ -1,5 +1,4 @@
 // Elimination of a few columns with exchanges of rows.
-// Included after cpu/avx512_begin.h.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,7 @@
 
 #include "cpu/loops/scratch.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kPanel = 16;  // columns that are eliminated side by side, in memory of their own
@@ -136,4 +135,4 @@ template <class T> int lu_panel(int64_t m, int64_t n, T* a, int64_t ld, int* piv
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -1,5 +1,4 @@
 // Triangular systems on our own GEMM, and the pieces that decompositions of rows are made of.
-// Included after cpu/avx512_begin.h.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,7 @@
 
 #include "cpu/gemm/gemm.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 // Triangular matrices that are solved without GEMM, by the width of right sides.
@@ -141,4 +140,4 @@ void solve_block(bool upper, bool unit, int64_t n, int64_t k, const T* a, int64_
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -1,5 +1,4 @@
 // Vectors, one reflection, and panels of columns: what decompositions column by column are made of.
-// Included after cpu/avx512_begin.h.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +7,7 @@
 
 #include "cpu/gemm/gemm.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 inline float sum_of_lanes(__m512 x) { return _mm512_reduce_add_ps(x); }
@@ -200,4 +199,4 @@ template <class T> void scale_vector(int64_t n, T by, T* x) {
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -36,7 +36,7 @@ template <class S> void transpose_rows(const S* from, int64_t k, int64_t rows, f
       else if constexpr (sizeof(S) == 4) r[i] = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << left) - 1), row);
       else r[i] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << left) - 1), row));
     }
-    cpu::transpose(r);
+    transpose(r);
     for (int64_t i = 0; i < dwords<S>(left); ++i) _mm512_storeu_ps(to + (q / kSteps<S> + i) * step, r[i]);
   }
 }

@@ -1,4 +1,6 @@
 // Layers of recurrent networks on AVX-512 registers.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,28 +10,14 @@
 
 #include "base/parallel.h"
 #include "cpu/gemm/gemm.h"
+#include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 #include "cpu/rnn/rnn.h"
 #include "cpu/simd/math.h"
 
-#if defined(__x86_64__) && defined(__AVX2__)
-#include <immintrin.h>
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,prefer-vector-width=512")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #define RL_RNN_BYTES 64
 #include "cpu/rnn/layers.h"
+
 namespace rl::RL_ISA {
-const RnnLayerKernels* rnn_layers_avx512() {
-  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
-  return cpu::gemm_available() ? &kernels : nullptr;
-}
+const RnnLayerKernels rnn_layers = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
 }  // namespace rl::RL_ISA
-#pragma GCC pop_options
-#else
-namespace rl::RL_ISA {
-const RnnLayerKernels* rnn_layers_avx512() { return nullptr; }
-}  // namespace rl::RL_ISA
-#endif

@@ -1,4 +1,6 @@
 // Layers of recurrent networks of bfloat16, on AVX-512 registers with bf16 pairs (vdpbf16ps).
+#include <immintrin.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,30 +9,16 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "cpu/features.h"
+#include "cpu/gemm/gemm.h"
+#include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 #include "cpu/rnn/rnn.h"
 #include "cpu/simd/math.h"
 
-#if defined(__x86_64__) && defined(__AVX2__)
-#include <immintrin.h>
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,prefer-vector-width=512")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #define RL_RNN_BYTES 64
 #define RL_RNN_PAIRS
 #include "cpu/rnn/layers.h"
+
 namespace rl::RL_ISA {
-const RnnLayerKernels* pair_rnn_layers() {
-  static const RnnLayerKernels kernels = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
-  return cpu::has_bf16() ? &kernels : nullptr;
-}
+const RnnLayerKernels rnn_layers = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
 }  // namespace rl::RL_ISA
-#pragma GCC pop_options
-#else
-namespace rl::RL_ISA {
-const RnnLayerKernels* pair_rnn_layers() { return nullptr; }
-}  // namespace rl::RL_ISA
-#endif

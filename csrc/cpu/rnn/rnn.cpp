@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "cpu/features.h"
+#include "cpu/isa.h"
 #include "cpu/loops/scratch.h"
 #include "cpu/reduce/pairwise_sum.h"
 #include "cpu/simd/math.h"
@@ -129,11 +131,10 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
 }
 
 const RnnLayerKernels* layers_of(DType dtype) {
-  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, weight_grad_any},
-                               *avx512 = rnn_layers_avx512();
-  if (dtype == DType::BFloat16) return pair_rnn_layers();
+  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
+  if (dtype == DType::BFloat16) return has_bf16() ? &bf16::rnn_layers : nullptr;
   if (dtype == DType::Float16) return nullptr;
-  return avx512 ? avx512 : &own;
+  return has_avx512() ? &avx512::rnn_layers : &own;
 }
 bool has_layers(DType dtype) { return layers_of(dtype) != nullptr; }
 int64_t workspace(const RnnShape& shape, DType dtype) { return layers_of(dtype)->workspace(shape, dtype); }

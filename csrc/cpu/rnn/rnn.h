@@ -8,9 +8,9 @@
 //   strassen_wgrad.h for the weights
 #pragma once
 #include "backend/rnn.h"
-#include "cpu/isa.h"
 
-namespace rl::RL_ISA {
+namespace rl {
+namespace cpu {
 
 struct RnnLayerKernels {
   int64_t (*workspace)(const RnnShape& shape, DType dtype);
@@ -18,7 +18,12 @@ struct RnnLayerKernels {
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   bool (*weight_grad)(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums);
 };
-const RnnLayerKernels* rnn_layers_avx512();  // null where the processor has no 512-bit registers
-const RnnLayerKernels* pair_rnn_layers();    // of bfloat16; null where it does not multiply pairs of them
 
-}  // namespace rl::RL_ISA
+}  // namespace cpu
+namespace avx512 {
+extern const cpu::RnnLayerKernels rnn_layers;
+}
+namespace bf16 {
+extern const cpu::RnnLayerKernels rnn_layers;  // of bfloat16
+}
+}  // namespace rl

@@ -1,10 +1,6 @@
 // Piecewise polynomials on 512-bit registers: a permutation (vpermps) looks the coefficients of sixteen polynomials up.
 #pragma once
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
-#pragma GCC diagnostic pop
 
 #include "cpu/isa.h"
 #include "cpu/simd/math.h"
@@ -13,7 +9,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-#define RL_STEP RL_AVX512 [[gnu::always_inline]] inline
+#define RL_STEP [[gnu::always_inline]] inline
 
 using F = __m512;
 using D = __m512d;

@@ -1,10 +1,10 @@
-// Matrices of registers, transposed in place. Included after a target pragma, by the AVX-512 files alone.
+// Matrices of registers, transposed in place.
 #pragma once
 #include <immintrin.h>
 
 #include <cstdint>
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 // Four registers as four 4x4 matrices, one in each quarter.
@@ -50,4 +50,4 @@ template <int kQuarters> inline void transpose_rows(const float* from, int64_t s
 }
 
 }  // namespace
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

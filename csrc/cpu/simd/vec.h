@@ -107,10 +107,16 @@ template <class M> [[gnu::always_inline]] inline unsigned lane_bits(const M& mas
 #endif
 }
 
-// n half-precision elements to float and back (convert_half.cpp).
-void widen(const bfloat16* in, float* out, int64_t n);
-void widen(const float16* in, float* out, int64_t n);
-void narrow(const float* in, bfloat16* out, int64_t n);
-void narrow(const float* in, float16* out, int64_t n);
-
 }  // namespace rl::RL_ISA
+
+// n half-precision elements to float and back (convert_half.cpp).
+#define RL_CONVERT_HALF(isa)                              \
+  namespace rl::isa {                                     \
+  void widen(const bfloat16* in, float* out, int64_t n);  \
+  void widen(const float16* in, float* out, int64_t n);   \
+  void narrow(const float* in, bfloat16* out, int64_t n); \
+  void narrow(const float* in, float16* out, int64_t n);  \
+  }
+RL_CONVERT_HALF(RL_ISA)
+RL_CONVERT_HALF(avx512)
+#undef RL_CONVERT_HALF

@@ -1,4 +1,5 @@
 // The gradients of softmax and log_softmax.
+#include "cpu/features.h"
 #include "cpu/isa.h"
 #include "cpu/reduce/kernels.h"
 #include "cpu/simd/vec_exp.h"
@@ -40,8 +41,8 @@ template <class T> void softmax_grad_of(bool log, const View& dx, const View& dy
   int64_t y_stride = y.ndim ? y.strides[dim] : 1, dy_stride = dy.ndim ? dy.strides[dim] : 1,
           x_stride = dx.ndim ? dx.strides[dim] : 1;
   const bool columns = plan.columns && y_stride != 1 && plan.kin[0] == 1 && plan.kout[0] == 1;
-  static const SoftmaxGrad<T> columns_avx512 = softmax_grad_columns_avx512<T>(),
-                              rows_avx512 = softmax_grad_rows_avx512<T>();
+  static const SoftmaxGrad<T> columns_avx512 = has_avx512() ? &avx512::softmax_grad_columns<T> : nullptr,
+                              rows_avx512 = has_avx512() ? &avx512::softmax_grad_rows<T> : nullptr;
   if (columns) plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
   if (columns && columns_avx512 && plan.kout2[0] == 1) {
     return for_units(plan, 2, [&](const ReducePlan::Unit& u) {

@@ -2,8 +2,7 @@
 #include "cpu/softmax/columns_avx512.h"
 
 #include "base/dtype.h"
-#include "cpu/features.h"
-#ifdef RL_HAS_AVX512
+#include "cpu/isa.h"
 #include "cpu/softmax/rows_avx512.h"
 
 namespace rl::RL_ISA {
@@ -24,7 +23,7 @@ template <int V, class T, class R> RL_STEP void store_at(T* y, int k, Mask last,
 
 // NaN reaches the sums, and through them the whole column, whether or not the maximum kept it.
 template <class T, int V>
-RL_AVX512 void columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
+void columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
   using C = compute_t<T>;
   constexpr int64_t kL = kRegisterLanes<C>;
   const Mask last = lanes<C>(n - kL * (V - 1));
@@ -85,9 +84,8 @@ template <class R> RL_STEP R gradient(bool log, R d, R y, R total) {
   return log ? d - exp(y) * total : y * (d - total);
 }
 
-template <class T, int V> RL_AVX512 void grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y,
-                                                      int64_t y_stride, T* dx, int64_t x_stride, int64_t rows,
-                                                      int64_t n) {
+template <class T, int V> void grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
+                                            T* dx, int64_t x_stride, int64_t rows, int64_t n) {
   using C = compute_t<T>;
   const Mask last = lanes<C>(n - kRegisterLanes<C> * (V - 1));
   decltype(all(C(0))) total[V];
@@ -116,8 +114,22 @@ template <class T, int V> RL_AVX512 void grad_columns(bool log, const T* dy, int
   }
 }
 
-template <class T> RL_AVX512 void grad_rows(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
-                                            T* dx, int64_t x_stride, int64_t rows, int64_t n) {
+}  // namespace
+
+// By the number of registers that the columns fill.
+template <class T>
+void softmax_columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
+  static constexpr SoftmaxColumns<T> kOf[] = {&columns<T, 1>, &columns<T, 2>, &columns<T, 3>, &columns<T, 4>};
+  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, x, x_stride, y, y_stride, rows, n);
+}
+template <class T> void softmax_grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
+                                             T* dx, int64_t x_stride, int64_t rows, int64_t n) {
+  static constexpr SoftmaxGrad<T> kOf[] = {&grad_columns<T, 1>, &grad_columns<T, 2>, &grad_columns<T, 3>,
+                                           &grad_columns<T, 4>};
+  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, dy, dy_stride, y, y_stride, dx, x_stride, rows, n);
+}
+template <class T> void softmax_grad_rows(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride, T* dx,
+                                          int64_t x_stride, int64_t rows, int64_t n) {
   using C = compute_t<T>;
   constexpr int64_t kL = kRegisterLanes<C>, kBlock = 1024;  // floats are summed within it, blocks as doubles
   for (int64_t r = 0; r < rows; ++r, dy += dy_stride, y += y_stride, dx += x_stride) {
@@ -148,44 +160,14 @@ template <class T> RL_AVX512 void grad_rows(bool log, const T* dy, int64_t dy_st
   }
 }
 
-// By the number of registers that the columns fill.
-template <class T>
-void any_columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n) {
-  static constexpr SoftmaxColumns<T> kOf[] = {&columns<T, 1>, &columns<T, 2>, &columns<T, 3>, &columns<T, 4>};
-  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, x, x_stride, y, y_stride, rows, n);
-}
-template <class T> void any_grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride, T* dx,
-                                         int64_t x_stride, int64_t rows, int64_t n) {
-  static constexpr SoftmaxGrad<T> kOf[] = {&grad_columns<T, 1>, &grad_columns<T, 2>, &grad_columns<T, 3>,
-                                           &grad_columns<T, 4>};
-  kOf[(n - 1) / kRegisterLanes<compute_t<T>>](log, dy, dy_stride, y, y_stride, dx, x_stride, rows, n);
-}
-
-}  // namespace
-
-template <class T> SoftmaxColumns<T> softmax_columns_avx512() { return cpu::has_avx512() ? &any_columns<T> : nullptr; }
-template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512() {
-  return cpu::has_avx512() ? &any_grad_columns<T> : nullptr;
-}
-template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512() { return cpu::has_avx512() ? &grad_rows<T> : nullptr; }
-
-}  // namespace rl::RL_ISA
-#else
-namespace rl::RL_ISA {
-template <class T> SoftmaxColumns<T> softmax_columns_avx512() { return nullptr; }
-template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512() { return nullptr; }
-template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512() { return nullptr; }
-}  // namespace rl::RL_ISA
-#endif
-
-namespace rl::RL_ISA {
-#define RL_SOFTMAX_OF(T)                                    \
-  template SoftmaxColumns<T> softmax_columns_avx512<T>();   \
-  template SoftmaxGrad<T> softmax_grad_columns_avx512<T>(); \
-  template SoftmaxGrad<T> softmax_grad_rows_avx512<T>();
+#define RL_SOFTMAX_OF(T)                                                                                         \
+  template void softmax_columns(bool, const T*, int64_t, T*, int64_t, int64_t, int64_t);                         \
+  template void softmax_grad_columns(bool, const T*, int64_t, const T*, int64_t, T*, int64_t, int64_t, int64_t); \
+  template void softmax_grad_rows(bool, const T*, int64_t, const T*, int64_t, T*, int64_t, int64_t, int64_t);
 RL_SOFTMAX_OF(float)
 RL_SOFTMAX_OF(double)
 RL_SOFTMAX_OF(bfloat16)
 RL_SOFTMAX_OF(float16)
 #undef RL_SOFTMAX_OF
+
 }  // namespace rl::RL_ISA

@@ -2,9 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "cpu/isa.h"
-
-namespace rl::RL_ISA {
+namespace rl {
+namespace cpu {
 
 inline constexpr int64_t kStripBytes = 256;  // columns done at once, as bytes of the type they are computed in
 
@@ -15,9 +14,14 @@ template <class T> using SoftmaxColumns = void (*)(bool log, const T* x, int64_t
 template <class T> using SoftmaxGrad = void (*)(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
                                                 T* dx, int64_t x_stride, int64_t rows, int64_t n);
 
-// Null where the processor has no such registers.
-template <class T> SoftmaxColumns<T> softmax_columns_avx512();
-template <class T> SoftmaxGrad<T> softmax_grad_columns_avx512();
-template <class T> SoftmaxGrad<T> softmax_grad_rows_avx512();
+}  // namespace cpu
 
-}  // namespace rl::RL_ISA
+namespace avx512 {
+template <class T>
+void softmax_columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n);
+template <class T> void softmax_grad_columns(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride,
+                                             T* dx, int64_t x_stride, int64_t rows, int64_t n);
+template <class T> void softmax_grad_rows(bool log, const T* dy, int64_t dy_stride, const T* y, int64_t y_stride, T* dx,
+                                          int64_t x_stride, int64_t rows, int64_t n);
+}  // namespace avx512
+}  // namespace rl

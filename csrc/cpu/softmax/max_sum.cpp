@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cpu/features.h"
 #include "cpu/reduce/ops.h"
 #include "cpu/simd/math.h"
 #include "cpu/simd/vec_exp.h"
@@ -44,8 +45,8 @@ template <bool write, class C> double sum_exp(const C* x, C m, C* terms, int64_t
 
 template <class C>
 void exp_sums(const C* x, int64_t x_stride, C* y, int64_t y_stride, int64_t rows, int64_t n, C* greatest, C* sums) {
-  static const ExpSums<C> avx512 = exp_sums_avx512<C>();
-  if (avx512) return avx512(x, x_stride, y, y_stride, rows, n, greatest, sums);
+  static const ExpSums<C> wide = has_avx512() ? &avx512::exp_sums<C> : nullptr;
+  if (wide) return wide(x, x_stride, y, y_stride, rows, n, greatest, sums);
   for (int64_t r = 0; r < rows; ++r, x += x_stride) {
     C m = greatest[r] = row_max(x, n);
     const double total = y ? sum_exp<true>(x, m, y, n) : sum_exp<false>(x, m, y, n);

@@ -12,10 +12,14 @@ inline constexpr int64_t kRowsAtOnce = 16;  // whose logarithms are taken togeth
 // divided by it are written to y unless that is null. Rows of x and y have strides x_stride and y_stride; y may be x.
 template <class T> using ExpSums = void (*)(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows,
                                             int64_t n, T* greatest, T* sums);
-template <class T> ExpSums<T> exp_sums_avx512();  // on 512-bit registers; null where the processor has none
 
 // The same on the registers of this build, or wider ones where there are: floats and doubles.
 template <class T>
 void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n, T* greatest, T* sums);
 
 }  // namespace rl::RL_ISA
+
+namespace rl::avx512 {
+template <class T>
+void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n, T* greatest, T* sums);
+}  // namespace rl::avx512

@@ -1,15 +1,15 @@
 // The rows of softmax on 512-bit registers: short ones stay in them from their maximum to their quotients.
-#include "cpu/features.h"
-#include "cpu/softmax/max_sum.h"
-#ifdef RL_HAS_AVX512
 #include "cpu/softmax/rows_avx512.h"
+
+#include "cpu/isa.h"
+#include "cpu/softmax/max_sum.h"
 
 namespace rl::RL_ISA {
 namespace {
 
 // A row that fits V registers.
-template <class T, int V> RL_AVX512 void register_exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride,
-                                                           int64_t rows, int64_t n, T* greatest, T* sums) {
+template <class T, int V> void register_exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows,
+                                                 int64_t n, T* greatest, T* sums) {
   constexpr int64_t kL = kRegisterLanes<T>;
   const Mask last = lanes<T>(n - kL * (V - 1));
   for (int64_t r = 0; r < rows; ++r, x += x_stride) {
@@ -39,8 +39,10 @@ template <class T, int V> RL_AVX512 void register_exp_sums(const T* x, int64_t x
   }
 }
 
-template <class T> RL_AVX512 void sums_in_registers(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows,
-                                                    int64_t n, T* greatest, T* sums) {
+}  // namespace
+
+template <class T>
+void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows, int64_t n, T* greatest, T* sums) {
   constexpr int64_t kL = kRegisterLanes<T>;
   if (n > 0 && n <= 4 * kL) {
     constexpr ExpSums<T> kShort[] = {&register_exp_sums<T, 1>, &register_exp_sums<T, 2>, &register_exp_sums<T, 3>,
@@ -89,18 +91,7 @@ template <class T> RL_AVX512 void sums_in_registers(const T* x, int64_t x_stride
     y += y_stride;
   }
 }
-
-}  // namespace
-
-template <class T> ExpSums<T> exp_sums_avx512() { return cpu::has_avx512() ? &sums_in_registers<T> : nullptr; }
-template ExpSums<float> exp_sums_avx512<float>();
-template ExpSums<double> exp_sums_avx512<double>();
+template void exp_sums(const float*, int64_t, float*, int64_t, int64_t, int64_t, float*, float*);
+template void exp_sums(const double*, int64_t, double*, int64_t, int64_t, int64_t, double*, double*);
 
 }  // namespace rl::RL_ISA
-#else
-namespace rl::RL_ISA {
-template <class T> ExpSums<T> exp_sums_avx512() { return nullptr; }
-template ExpSums<float> exp_sums_avx512<float>();
-template ExpSums<double> exp_sums_avx512<double>();
-}  // namespace rl::RL_ISA
-#endif

@@ -1,4 +1,5 @@
 // softmax and log_softmax along one dimension.
+#include "cpu/features.h"
 #include "cpu/isa.h"
 #include "cpu/reduce/kernels.h"
 #include "cpu/simd/math.h"
@@ -84,11 +85,11 @@ template <class T> void softmax_of(bool log, const View& out, const View& in, in
   const T* x = in.as<T>();
   T* y = out.as<T>();
   if (plan.columns && stride != 1 && plan.kin[0] == 1 && plan.kout[0] == 1) {
-    static const SoftmaxColumns<T> avx512 = softmax_columns_avx512<T>();
+    static const SoftmaxColumns<T> wide = has_avx512() ? &avx512::softmax_columns<T> : nullptr;
     plan.width = kStripBytes / static_cast<int64_t>(sizeof(C));
-    if (avx512)
-      return for_units(
-          plan, 2, [&](const ReducePlan::Unit& u) { avx512(log, x + u.in, stride, y + u.out, out_stride, n, u.n); });
+    if (wide)
+      return for_units(plan, 2,
+                       [&](const ReducePlan::Unit& u) { wide(log, x + u.in, stride, y + u.out, out_stride, n, u.n); });
     return for_units(plan, 8, [&](const ReducePlan::Unit& u) {
       if constexpr (is_half_v<T>) {  // as floats beside them: they would be rounded between the steps
         const int64_t most = std::min(u.n, std::max<int64_t>(16, 65536 / n));

@@ -3,15 +3,13 @@
 #include <bit>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
-#include "cpu/loops/scratch.h"
-
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
 #include "cpu/linalg/triangular.h"
 #include "cpu/linalg/vectors.h"
+#include "cpu/loops/scratch.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 // Sizes, as whole numbers, are in the order of their bits, and NaN is above all.
@@ -129,13 +127,6 @@ template <class T>
 void move_matrix(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T* to, int64_t trs, int64_t tcs) {
   move(rows, cols, from, frs, fcs, to, trs, tcs);
 }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> T largest_of(int64_t, const T*) { return 0; }
-template <class T> void solve_rows(bool, bool, int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t) {}
-template <class T> void move_matrix(int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t, int64_t) {}
-#endif
 
 #define RL_INSTANTIATE(T)                                                                          \
   template T largest_of(int64_t, const T*);                                                        \
@@ -145,4 +136,4 @@ RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)
 #undef RL_INSTANTIATE
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

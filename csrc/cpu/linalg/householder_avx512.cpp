@@ -5,14 +5,12 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
+#include "cpu/linalg/vectors.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
-#include "cpu/linalg/vectors.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kFew = 16;  // columns that are reflected one by one
@@ -248,15 +246,6 @@ template <class T> void reflect_columns(bool adjoint, int64_t m, int64_t n, int6
                                         const T* tau, T* c, int64_t ldc) {
   reflect_all(adjoint, m, n, k, a, lda, tau, c, ldc);
 }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> void reflect_top(int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
-template <class T> void reflection_signs(int64_t, T*, int64_t, T*) {}
-template <class T> void qr_columns(int64_t, int64_t, int64_t, T*, int64_t, T*) {}
-template <class T> void expand_columns(int64_t, int64_t, int64_t, T*, int64_t, const T*) {}
-template <class T> void reflect_columns(bool, int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t) {}
-#endif
 
 #define RL_INSTANTIATE(T)                                                                \
   template void reflect_top(int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t); \
@@ -268,4 +257,4 @@ RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)
 #undef RL_INSTANTIATE
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

@@ -6,15 +6,13 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
 #include "cpu/linalg/lapack.h"
+#include "cpu/linalg/vectors.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
-#include "cpu/linalg/vectors.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kLeaf = 32;  // elements whose eigenvectors are found by QR rotations
@@ -164,13 +162,8 @@ template <class T> int divide(int64_t n, T* d, T* e, T* z, int64_t ldz) {
 }  // namespace
 
 template <class T> int divide_columns(int64_t n, T* d, T* e, T* z, int64_t ldz) { return divide(n, d, e, z, ldz); }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> int divide_columns(int64_t, T*, T*, T*, int64_t) { return 0; }
-#endif
 
 template int divide_columns(int64_t, float*, float*, float*, int64_t);
 template int divide_columns(int64_t, double*, double*, double*, int64_t);
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

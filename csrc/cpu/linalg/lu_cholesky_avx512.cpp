@@ -4,15 +4,13 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
-#include "cpu/loops/scratch.h"
-
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
 #include "cpu/linalg/lu_panel.h"
 #include "cpu/linalg/triangular.h"
+#include "cpu/loops/scratch.h"
 
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kInverseColumns = 128;  // columns of an inverse that are one piece of work
@@ -185,13 +183,6 @@ template <class T> void inverse_rows(int64_t n, const T* lu, int64_t ld, const i
   inverse(n, lu, ld, pivots, y, ldy);
 }
 template <class T> int cholesky_rows(int64_t n, T* a, int64_t ld) { return cholesky(n, a, ld); }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> int lu_rows(int64_t, int64_t, T*, int64_t, int*) { return 0; }
-template <class T> void inverse_rows(int64_t, const T*, int64_t, const int*, T*, int64_t) {}
-template <class T> int cholesky_rows(int64_t, T*, int64_t) { return 0; }
-#endif
 
 #define RL_INSTANTIATE(T)                                                          \
   template int lu_rows(int64_t, int64_t, T*, int64_t, int*);                       \
@@ -201,4 +192,4 @@ RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)
 #undef RL_INSTANTIATE
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

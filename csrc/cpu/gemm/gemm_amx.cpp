@@ -1,18 +1,9 @@
 #include "cpu/gemm/amx.h"
-
-#include "cpu/features.h"
+#include "cpu/gemm/amx_tiles.h"
 #include "cpu/gemm/tiles.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,amx-tile,amx-bf16,avx2,fma")
-// GCC 12's own intrinsics start from undefined registers and warn of it.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include "cpu/gemm/amx_tiles.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kBlock = kStripLanes;  // rows and columns of a block
@@ -100,17 +91,7 @@ template <int kParts, class S> void run(const Gemm<float, S>& g) {
 
 }  // namespace
 
-// Smaller ones are packed for longer than they are multiplied.
-bool amx_profitable(int64_t m, int64_t n, int64_t k) { return m >= 32 && n >= 32 && k >= 32 && has_amx(); }
-void amx_gemm(const Gemm<float>& g, int parts) { parts == 1 ? run<1>(g) : run<2>(g); }
-void amx_gemm(const Gemm<float, bfloat16>& g) { run<1>(g); }
+void tile_gemm(const Gemm<float>& g, int parts) { parts == 1 ? run<1>(g) : run<2>(g); }
+void tile_gemm(const Gemm<float, bfloat16>& g) { run<1>(g); }
 
-}  // namespace rl::cpu
-#pragma GCC pop_options
-#else
-namespace rl::cpu {
-bool amx_profitable(int64_t, int64_t, int64_t) { return false; }
-void amx_gemm(const Gemm<float>&, int) {}
-void amx_gemm(const Gemm<float, bfloat16>&) {}
-}  // namespace rl::cpu
-#endif
+}  // namespace rl::RL_ISA

@@ -10,14 +10,12 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
+#include "cpu/linalg/vectors.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
-#include "cpu/linalg/vectors.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kWidth = 32;       // columns of a panel
@@ -226,16 +224,10 @@ template <class T> bool well_conditioned(int64_t n, const T* r, int64_t ld, doub
 template <class T> void pivoted_qr_columns(int64_t m, int64_t n, T* a, int64_t ld, T* tau, int* order) {
   std::min(m, n) < kSketched ? Pivoted<T>(m, n, a, ld, tau, order).run() : sketched(m, n, a, ld, tau, order);
 }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> bool well_conditioned(int64_t, const T*, int64_t, double) { return false; }
-template <class T> void pivoted_qr_columns(int64_t, int64_t, T*, int64_t, T*, int*) {}
-#endif
 
 template bool well_conditioned(int64_t, const float*, int64_t, double);
 template bool well_conditioned(int64_t, const double*, int64_t, double);
 template void pivoted_qr_columns(int64_t, int64_t, float*, int64_t, float*, int*);
 template void pivoted_qr_columns(int64_t, int64_t, double*, int64_t, double*, int*);
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA

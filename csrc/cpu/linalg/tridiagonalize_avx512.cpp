@@ -5,14 +5,12 @@
 #include <type_traits>
 
 #include "base/parallel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 #include "cpu/linalg/dense.h"
+#include "cpu/linalg/vectors.h"
 #include "cpu/loops/scratch.h"
 
-#if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
-#include "cpu/linalg/vectors.h"
-
-namespace rl::cpu {
+namespace rl::RL_ISA {
 namespace {
 
 constexpr int64_t kWidth = 32;       // columns of a panel
@@ -212,12 +210,6 @@ template <class T>
 void bidiagonal_columns(int64_t m, int64_t n, T* a, int64_t ld, T* d, T* e, T* tauq, T* taup, T* u, int64_t ldu) {
   bidiagonal(m, n, a, ld, d, e, tauq, taup, u, ldu);
 }
-#include "cpu/avx512_end.h"
-#else
-namespace rl::cpu {
-template <class T> void tridiagonal_columns(int64_t, T*, int64_t, T*, T*, T*) {}
-template <class T> void bidiagonal_columns(int64_t, int64_t, T*, int64_t, T*, T*, T*, T*, T*, int64_t) {}
-#endif
 
 #define RL_INSTANTIATE(T)                                              \
   template void tridiagonal_columns(int64_t, T*, int64_t, T*, T*, T*); \
@@ -226,4 +218,4 @@ RL_INSTANTIATE(float)
 RL_INSTANTIATE(double)
 #undef RL_INSTANTIATE
 
-}  // namespace rl::cpu
+}  // namespace rl::RL_ISA
