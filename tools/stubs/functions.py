@@ -98,9 +98,12 @@ def definition(name, signatures, doc="", indent="", decorator=""):
     return "".join(lines)
 
 
-def documentation(value):
-    """The first paragraph of its documentation, safe between triple quotes."""
+def documentation(value, name=""):
+    """The first paragraph of its documentation, safe between triple quotes; none of what users do not call."""
     text = (getattr(value, "__doc__", "") or "").strip()
     if type(value).__name__ in ("Op", "OpMethod"):  # after the signatures
         text = text.split("\n\n", 1)[-1] if "\n\n" in text else ""
-    return text.split("\n\n")[0].strip().replace("\\", "\\\\").replace('"""', "'''").rstrip('"')
+    text = text.split("\n\n")[0].strip()
+    if name.startswith("_") or text.startswith("Args:"):
+        return ""
+    return text.replace("\\", "\\\\").replace('"""', "'''").rstrip('"')

@@ -44,6 +44,11 @@ BINARY = (
 UNWRITTEN = {"__init_subclass__", "__repr__", "__format__", "__reduce_ex__", "__setstate__", "__dir__"} | {
     f"__{form}{name}__" for name in BINARY for form in ("", "r", "i")
 }
+# What a module imports for itself, which the stub imports too where it needs it.
+HELPERS = {
+    "functions_of", "rl", "Tensor", "annotations", "TYPE_CHECKING", "Any", "Callable", "Iterable", "Iterator", "Literal",
+    "Mapping", "Sequence", "overload",
+}  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -104,7 +109,7 @@ def entry(module, name, value, root, core, lazy_home=None):
         return f"from {package} import {last} as {name}\n" if package else f"import {last} as {name}\n"
     if isinstance(value, (core.Op, core.OpMethod)):
         found = ops.overloads(value, inplace=isinstance(value, core.OpMethod))
-        return definition(name, found, documentation(value))
+        return definition(name, found, documentation(value, name))
     if isinstance(value, type) and vars(core).get(name) is value:
         return f"from rushlight._C import {name} as {name}\n"
     if isinstance(value, type) or inspect.isfunction(value):
@@ -115,7 +120,7 @@ def entry(module, name, value, root, core, lazy_home=None):
         if lazy_home and not inspect.isfunction(value):
             return f"from {lazy_home} import {name} as {name}\n"
         if inspect.isfunction(value):
-            return definition(name, [signature_of(value)], documentation(value))
+            return definition(name, [signature_of(value)], documentation(value, name))
         return f"{name}: type[{'Tensor' if hasattr(value, 'dtype') else 'Any'}]\n"
     return f"from {lazy_home} import {name} as {name}\n" if lazy_home else constant(name, value)
 
@@ -125,7 +130,7 @@ def is_shown(module, name, root):
     if name.startswith("_"):
         value = None if name.startswith("__") else getattr(module, name, None)
         return inspect.isfunction(value) and home_of(value, name, root) is not None
-    return name not in ("functions_of", "rl", "Tensor")
+    return name not in HELPERS
 
 
 def module_stub(module, names, root, core, lazy=lambda name: None):
@@ -139,7 +144,21 @@ def module_stub(module, names, root, core, lazy=lambda name: None):
         except (AttributeError, ImportError):  # a module that needs what is not installed
             continue
         lines.append(entry(module.__name__, name, value, root, core, lazy(name)))
-    return "".join(lines)
+    return "".join(grouped(lines))
+
+
+def grouped(lines):
+    """The lines with one import for all names of a module, where the first of them stood."""
+    names, order = {}, []
+    for line in lines:
+        home, _, name = line.partition(" import ")
+        if home.startswith("from rushlight.") and "\n" not in name[:-1]:
+            if home not in names:
+                order.append(home)
+            names.setdefault(home, []).append(name[:-1])
+        else:
+            order.append(line)
+    return [f"{line} import {', '.join(names[line])}\n" if line in names else line for line in order]
 
 
 def return_types_stub(core):
@@ -169,7 +188,7 @@ def tensor_methods(core, written):
             continue
         if isinstance(value, core.OpMethod):
             found = ops.overloads(value, method=True, inplace=name.endswith("_") and not name.endswith("__"))
-            lines.append(definition(name, found, documentation(value), "    "))
+            lines.append(definition(name, found, documentation(value, name), "    "))
         elif isinstance(value, (staticmethod, classmethod)):
             kind = type(value).__name__
             lines.append(f"    @{kind}\n    def {name}(*args: Any, **kwargs: Any) -> Any: ...\n")
@@ -183,7 +202,9 @@ def tensor_methods(core, written):
                 "__dir__",
             ):
                 continue
-            lines.append(definition(name, [signature_of(value, method=True)], documentation(value), "    "))
+            lines.append(
+                definition(name, [signature_of(value, method=True)], documentation(value, name), "    ")
+            )
         elif inspect.isdatadescriptor(value) and not name.startswith("__"):
             lines.append(f"    @property\n    def {name}(self) -> {observed(core, name)}: ...\n")
         elif type(value).__name__ == "method_descriptor":
