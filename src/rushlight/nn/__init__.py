@@ -1,5 +1,9 @@
 """Neural networks: layers, losses, initialisation and utilities, with PyTorch's names."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -10,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def factory_kwargs(kwargs):
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """Collects the arguments that make a tensor, device, dtype and memory_format, out of keyword arguments.
 
     Args:
@@ -41,12 +45,7 @@ def factory_kwargs(kwargs):
     return out
 
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
-
-
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     # What few programs use is loaded when asked for.
     from importlib import import_module
 
@@ -62,7 +61,7 @@ def __getattr__(name: str) -> "Any":
     return value
 
 
-def _under_torch():
+def _under_torch() -> None:
     import sys
 
     alias = sys.modules.get("rushlight._compat.alias")

@@ -1,11 +1,15 @@
 """The reduction of losses: names, the numbers the core knows them by, and the old pair of flags."""
 
+from __future__ import annotations
+
 import warnings
+
+from rushlight._C import Tensor
 
 _NUMBERS = {"none": 0, "mean": 1, "elementwise_mean": 1, "sum": 2}
 
 
-def get_enum(reduction):
+def get_enum(reduction: str) -> int:
     """0, 1 or 2 for 'none', 'mean' or 'sum'."""
     number = _NUMBERS.get(reduction)
     if number is None:
@@ -17,7 +21,7 @@ def get_enum(reduction):
     return number
 
 
-def legacy_get_string(size_average, reduce, emit_warning=True):
+def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """The reduction that the old flags size_average and reduce mean."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
@@ -30,12 +34,12 @@ def legacy_get_string(size_average, reduce, emit_warning=True):
     return result
 
 
-def legacy_get_enum(size_average, reduce, emit_warning=True):
+def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> int:
     """The number of the reduction that the old flags mean."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))
 
 
-def apply(loss, reduction):
+def apply(loss: Tensor, reduction: str) -> Tensor:
     """Reduces a loss per element."""
     if reduction == "mean":
         return loss.mean()
@@ -43,4 +47,4 @@ def apply(loss, reduction):
         return loss.sum()
     if reduction == "none":
         return loss
-    return [loss, loss.mean, loss.sum][get_enum(reduction)]()
+    return loss.mean() if get_enum(reduction) == 1 else loss.sum()

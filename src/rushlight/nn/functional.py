@@ -1,5 +1,7 @@
 """Stateless twins of the layers. Functions that the core has under PyTorch's own name are the core's own."""
 
+from __future__ import annotations
+
 from rushlight._core.compose import _overridable
 from rushlight.nn import _core
 from rushlight.nn._core_functional import *  # noqa: F403
@@ -134,7 +136,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name in _CORE:
         value = getattr(_core, name)
     elif name in _OF_OVERRIDES:
@@ -166,7 +168,7 @@ def __getattr__(name: str) -> "Any":
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER, *_CORE})
 
 

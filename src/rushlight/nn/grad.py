@@ -1,5 +1,10 @@
 """Gradients of convolutions as functions of their own."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn.modules import _doc
@@ -37,12 +42,21 @@ Example:
 """
 
 
-def _described(template, n):
+def _described(template: str, n: int) -> Callable[[_doc._T], _doc._T]:
     """`_doc.documented` with the sizes of the example: a row of four elements and a filter of one."""
     return _doc.documented(template, n, x=(1,) * (n + 1) + (4,), one=(1,) * (n + 2))
 
 
-def _input(n, input_size, weight, grad_output, stride, padding, dilation, groups):
+def _input(
+    n: int,
+    input_size: Sequence[int],
+    weight: rl.Tensor,
+    grad_output: rl.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> rl.Tensor:
     each = _ntuple(n)
     with rl.enable_grad():
         x = rl.zeros(input_size, dtype=grad_output.dtype, device=grad_output.device, requires_grad=True)
@@ -52,7 +66,16 @@ def _input(n, input_size, weight, grad_output, stride, padding, dilation, groups
     )[0]
 
 
-def _weight(n, input, weight_size, grad_output, stride, padding, dilation, groups):
+def _weight(
+    n: int,
+    input: rl.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rl.Tensor,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> rl.Tensor:
     each = _ntuple(n)
     with rl.enable_grad():
         w = rl.zeros(weight_size, dtype=grad_output.dtype, device=grad_output.device, requires_grad=True)
@@ -63,30 +86,78 @@ def _weight(n, input, weight_size, grad_output, stride, padding, dilation, group
 
 
 @_described(_INPUT_DOC, 1)
-def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_input(
+    input_size: Sequence[int],
+    weight: rl.Tensor,
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 @_described(_WEIGHT_DOC, 1)
-def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_weight(
+    input: rl.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 @_described(_INPUT_DOC, 2)
-def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_input(
+    input_size: Sequence[int],
+    weight: rl.Tensor,
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 @_described(_WEIGHT_DOC, 2)
-def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_weight(
+    input: rl.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 @_described(_INPUT_DOC, 3)
-def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_input(
+    input_size: Sequence[int],
+    weight: rl.Tensor,
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 @_described(_WEIGHT_DOC, 3)
-def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_weight(
+    input: rl.Tensor,
+    weight_size: Sequence[int],
+    grad_output: rl.Tensor,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> rl.Tensor:
     return _weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, cast
 
 import rushlight as rl
 from rushlight._C import Generator, Tensor
@@ -83,14 +84,16 @@ def calculate_gain(
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 _MOST_DRAWS = 2000  # of trunc_normal_: what they leave is beyond 100 std
 
 
-def _overridable(function):
+def _overridable(function: _F) -> _F:
     """Lets classes and modes with __torch_function__ take over; they see the tensor as the argument `tensor`."""
 
     @functools.wraps(function)
-    def asking(tensor, *args, **kwargs):
+    def asking(tensor: Any, *args: Any, **kwargs: Any) -> Any:
         if (type(tensor) is rl.Tensor or type(tensor) is rl.nn.Parameter) and not _modes:
             return function(tensor, *args, **kwargs)
         from rushlight.overrides import handle_torch_function, has_torch_function_variadic
@@ -102,7 +105,7 @@ def _overridable(function):
             asking, (tensor,), tensor=tensor, **dict(zip(names, args, strict=False)), **kwargs
         )
 
-    return asking
+    return cast(_F, asking)
 
 
 @_overridable
@@ -179,7 +182,7 @@ def trunc_normal_(
     likely = (math.erf(high / math.sqrt(2.0)) - math.erf(low / math.sqrt(2.0))) / 2 >= 0.3
     densest = min(max(0.0, low), high)  # where in [low, high] the density is highest
 
-    def draw():
+    def draw() -> tuple[Tensor, Tensor]:
         """Values, and which of them to refuse. Where normal ones would mostly miss, uniform ones are thinned out."""
         if likely:
             x = rl.empty_like(tensor).normal_(mean, std, generator=generator)
@@ -295,14 +298,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
-def _calculate_fan_in_and_fan_out(tensor):
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
     return tensor.size(1) * field, tensor.size(0) * field
 
 
-def _calculate_correct_fan(tensor, mode):
+def _calculate_correct_fan(tensor: Tensor, mode: Literal["fan_in", "fan_out"]) -> int:
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
@@ -348,7 +351,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
-def _nothing_to_fill(tensor):
+def _nothing_to_fill(tensor: Tensor) -> bool:
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
         return True
@@ -498,17 +501,17 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     return tensor
 
 
-def _old_name(fn):
+def _old_name(fn: _F) -> _F:
     name = fn.__name__[:-1]
 
-    def old(*args, **kwargs):
+    def old(*args: Any, **kwargs: Any) -> Any:
         warnings.warn(
             f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning, stacklevel=2
         )
         return fn(*args, **kwargs)
 
     old.__name__, old.__doc__ = name, f"Fills a tensor as `{name}_` does: its deprecated name, which warns."
-    return old
+    return cast(_F, old)
 
 
 uniform = _old_name(uniform_)
@@ -528,25 +531,29 @@ from rushlight._core.unsupported import unsupported_attribute as _unsupported_at
 __getattr__ = _unsupported_attribute(__name__)
 
 
-def _no_grad_uniform_(tensor, a, b, generator=None):
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: rl.Generator | None = None) -> Tensor:
     with rl.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def _no_grad_normal_(tensor, mean, std, generator=None):
+def _no_grad_normal_(
+    tensor: Tensor, mean: float, std: float, generator: rl.Generator | None = None
+) -> Tensor:
     with rl.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
-def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
+def _no_grad_trunc_normal_(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: rl.Generator | None = None
+) -> Tensor:
     return trunc_normal_(tensor, mean, std, a, b, generator)
 
 
-def _no_grad_fill_(tensor, val):
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
     with rl.no_grad():
         return tensor.fill_(val)
 
 
-def _no_grad_zero_(tensor):
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
     with rl.no_grad():
         return tensor.zero_()

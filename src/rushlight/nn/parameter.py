@@ -31,7 +31,7 @@ else:
 class _Kind(_TensorType):
     """isinstance() also holds for tensors of other classes that carry the mark of the kind."""
 
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         if super().__instancecheck__(instance):
             return True
         mark = cls.__dict__.get("_mark")
@@ -64,11 +64,13 @@ class Parameter(Tensor, metaclass=_Kind):
         if data is None:
             data = rl.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            made: Self = Tensor._make_subclass(cls, data, requires_grad)
+            return made
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter: expected a Tensor, got {type(data).__name__}")
         if isinstance(data, Parameter) and type(data) is not cls and cls is not Parameter:
-            return Tensor._make_subclass(cls, data, requires_grad)
+            same: Self = Tensor._make_subclass(cls, data, requires_grad)
+            return same
         # A tensor subclass keeps its class, and is marked as a parameter instead.
         out = data.detach().requires_grad_(requires_grad)
         if type(out) is not type(data):
@@ -83,7 +85,8 @@ class Parameter(Tensor, metaclass=_Kind):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
-            return memo[id(self)]
+            made: Self = memo[id(self)]
+            return made
         copy = type(self)(self.data.clone(memory_format=rl.preserve_format), self.requires_grad)
         memo[id(self)] = copy
         return copy
@@ -243,7 +246,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
-            return memo[id(self)]
+            made: Self = memo[id(self)]
+            return made
         copy = type(self)(self.requires_grad, self.data.device, self.data.dtype)
         memo[id(self)] = copy
         return copy

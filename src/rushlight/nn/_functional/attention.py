@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.nn import _core as core
 from rushlight.nn import functional as F
 
 
-def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
+def _mha_shape_check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> bool:
     """Whether the input has a batch; raises where the numbers of dimensions do not fit together."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -44,7 +53,7 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     return batched
 
 
-def _none_or_dtype(x):
+def _none_or_dtype(x: Tensor | None) -> rl.dtype | None:
     if x is None:
         return None
     if isinstance(x, rl.Tensor):
@@ -52,7 +61,14 @@ def _none_or_dtype(x):
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
 
 
-def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: rl.dtype | None,
+    other_name: str,
+    target_type: rl.dtype,
+    check_other: bool = True,
+) -> Tensor | None:
     """A mask as numbers to be added to scores: boolean True becomes -inf."""
     if mask is None:
         return None
@@ -72,16 +88,20 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     return rl.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
-def _project(x, w, b):
+def _project(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
     """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a transposed (N, L, E)."""
     turned = x.transpose(0, 1)
     same = b is None or b.dtype == x.dtype  # of another type it is only added to products of x as it lies
     if same and turned.is_contiguous() and not x.is_contiguous():
-        return core.linear(turned, w, b).transpose(0, 1)
-    return core.linear(x, w, b)
+        out: Tensor = core.linear(turned, w, b).transpose(0, 1)
+        return out
+    result: Tensor = core.linear(x, w, b)
+    return result
 
 
-def _in_projection_packed(q, k, v, w, b=None):
+def _in_projection_packed(
+    q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
+) -> tuple[Tensor, ...]:
     """q, k and v through one weight (3E, E); one product where they are the same tensor."""
     e = q.size(-1)
     if k is v:
@@ -95,7 +115,17 @@ def _in_projection_packed(q, k, v, w, b=None):
     return _project(q, w_q, b_q), _project(k, w_k, b_k), _project(v, w_v, b_v)
 
 
-def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
+def _in_projection(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    b_q: Tensor | None = None,
+    b_k: Tensor | None = None,
+    b_v: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
     """q, k and v through three weights."""
     e = q.size(-1)
     if w_q.shape != (e, e):
@@ -106,7 +136,9 @@ def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
     return _project(q, w_q, b_q), _project(k, w_k, b_k), _project(v, w_v, b_v)
 
 
-def _check_masks(attn_mask, key_padding_mask, need_weights, is_causal):
+def _check_masks(
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, need_weights: bool, is_causal: bool
+) -> None:
     if (
         key_padding_mask is not None
         and key_padding_mask.dtype != rl.bool
@@ -209,11 +241,12 @@ def multi_head_attention_forward(
             raise AssertionError(
                 f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
             )
-        for name, w in (("q", q_proj_weight), ("k", k_proj_weight), ("v", v_proj_weight)):
+        separate: list[Any] = [q_proj_weight, k_proj_weight, v_proj_weight]
+        for name, w in zip("qkv", separate, strict=True):
             if w is None:
                 raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
         biases = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, *biases)
+        q, k, v = _in_projection(query, key, value, *separate, *biases)
 
     if attn_mask is not None:
         if attn_mask.dim() == 2:
@@ -298,7 +331,7 @@ def multi_head_attention_forward(
     return (out if batched else out.squeeze(1)), None
 
 
-def _static(x, name, batch, head_dim):
+def _static(x: Tensor, name: str, batch: int, head_dim: int) -> Tensor:
     if x.size(0) != batch:
         raise AssertionError(f"expecting {name}.size(0) of {batch}, but got {x.size(0)}")
     if x.size(2) != head_dim:

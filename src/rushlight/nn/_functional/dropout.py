@@ -8,7 +8,7 @@ import rushlight as rl
 from rushlight._C import Tensor
 
 
-def _check(p):
+def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
@@ -32,12 +32,12 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return rl.dropout_(input, p, training) if inplace else rl.dropout(input, p, training)
 
 
-def _drop_channels(input, p, training, inplace):
+def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Channel dropout of an input (N, C, ...)."""
     return rl.feature_dropout_(input, p, training) if inplace else rl.feature_dropout(input, p, training)
 
 
-def _drop_channels_of_one(input, p, training, inplace):
+def _drop_channels_of_one(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     """Channel dropout of a single sample (C, ...)."""
     batch = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
     out = _drop_channels(batch, p, training, inplace)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.nn import _core as core
 
 
-def _renormalize(weight, input, max_norm, norm_type):
+def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales down, in place, the rows in use whose norm exceeds max_norm."""
     with rl.no_grad():
         rows = input.reshape(-1).unique()
@@ -68,25 +69,26 @@ def embedding(
     if sparse and weight.requires_grad and rl.is_grad_enabled():
         if scale_grad_by_freq:
             raise RuntimeError("embedding: scale_grad_by_freq is not supported with sparse gradients")
-        return _sparse_lookup().apply(weight, input, padding_idx)
+        out: Tensor = _sparse_lookup().apply(weight, input, padding_idx)
+        return out
     return rl.embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 @functools.cache
-def _sparse_lookup():
+def _sparse_lookup() -> Any:
     """A lookup whose gradient has entries for the rows in use only. (autograd.Function is loaded when needed.)"""
     from rushlight.sparse._coo import make
 
     class EmbeddingBackward(rl.autograd.Function):
         @staticmethod
-        def forward(ctx, weight, input, padding_idx):
+        def forward(ctx: Any, weight: Tensor, input: Tensor, padding_idx: int) -> Any:
             ctx.save_for_backward(input)
             ctx.size, ctx.padding_idx = weight.shape, padding_idx
             return rl.embedding(weight, input, padding_idx)
 
         @staticmethod
         @rl.autograd.function.once_differentiable
-        def backward(ctx, grad):
+        def backward(ctx: Any, grad: Tensor) -> Any:
             rows = ctx.saved_tensors[0].reshape(-1)
             values = grad.reshape(rows.numel(), ctx.size[1])
             if ctx.padding_idx >= 0:
@@ -99,7 +101,7 @@ def _sparse_lookup():
     return EmbeddingBackward
 
 
-def _bags(offsets, count):
+def _bags(offsets: Tensor, count: int) -> Tensor:
     """The bag that each of `count` indices belongs to."""
     marks = rl.zeros(count + 1, dtype=rl.long, device=offsets.device)
     marks.index_add_(0, offsets, rl.ones_like(offsets))
@@ -107,8 +109,15 @@ def _bags(offsets, count):
 
 
 def _check_bags(
-    input, weight, offsets, mode, scale_grad_by_freq, sparse, per_sample_weights, include_last_offset
-):
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    mode: str,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+) -> None:
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must "
@@ -229,7 +238,8 @@ def embedding_bag(
         out = core.bag_sum(weight, input.long(), ends, per_sample_weights)
         if mode == "mean":
             out = out / ends.diff().clamp_(min=1).unsqueeze(1).to(out.dtype)
-        return out
+        result: Tensor = out
+        return result
     try:
         vectors = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     except IndexError as error:  # PyTorch's class for bags
@@ -251,7 +261,7 @@ def embedding_bag(
     return out
 
 
-def _max_of_bags(vectors, bag, count):
+def _max_of_bags(vectors: Tensor, bag: Tensor, count: int) -> Tensor:
     if vectors.size(0) == 0:  # all bags are empty; the sum of nothing keeps the result in the graph
         return vectors.sum(0, keepdim=True).expand(count, vectors.size(1)).contiguous()
     sizes = rl.zeros(count, dtype=rl.long, device=bag.device).index_add_(0, bag, rl.ones_like(bag))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight._C import Tensor
@@ -15,12 +16,12 @@ GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
 
-def _to_pixels(x, size, align_corners):
+def _to_pixels(x: Tensor, size: int, align_corners: bool) -> Tensor:
     """Coordinates in [-1, 1] as positions in pixels."""
     return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
 
 
-def _reflect(x, size, align_corners):
+def _reflect(x: Tensor, size: int, align_corners: bool) -> Tensor:
     low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
     if span == 0:
         return rl.zeros_like(x)
@@ -30,7 +31,7 @@ def _reflect(x, size, align_corners):
     return rl.where(flips.remainder(2) == 0, rest + low, span - rest + low)
 
 
-def _keep_inside(x, size, padding_mode, align_corners):
+def _keep_inside(x: Tensor, size: int, padding_mode: str, align_corners: bool) -> Tensor:
     if padding_mode == "border":
         return x.clamp(0, size - 1)
     if padding_mode == "reflection":
@@ -38,7 +39,9 @@ def _keep_inside(x, size, padding_mode, align_corners):
     return x
 
 
-def _look_up(input, at, weight=None, total=None):
+def _look_up(
+    input: Tensor, at: Sequence[Tensor], weight: Tensor | None = None, total: Tensor | None = None
+) -> Tensor:
     """total + weight * input (N, C, *sizes) at whole positions `at` (a tensor (N, *out) per dimension); 0 outside."""
     sizes = input.shape[2:]
     flat: Any = None
@@ -58,20 +61,20 @@ def _look_up(input, at, weight=None, total=None):
     return values * weight if total is None else rl.addcmul(total, values, weight)
 
 
-def _cubic(t):
+def _cubic(t: Tensor) -> tuple[Tensor, ...]:
     """Keys' four weights (a = -0.75) of the neighbours of a point at t in [0, 1)."""
     a = -0.75
 
-    def near(x):
+    def near(x: Tensor) -> Tensor:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x):
+    def far(x: Tensor) -> Tensor:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _is_plain(input, grid):
+def _is_plain(input: Tensor, grid: Tensor) -> bool:
     """Whether the kernel serves."""
     sizes, places = input.shape, grid.shape
     n = len(sizes)
@@ -114,7 +117,8 @@ def grid_sample(
     places = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
     known = None not in places and (mode != "bicubic" or input.dim() == 4)
     if known and align_corners is not None and _is_plain(input, grid):
-        return core.grid_sample(input, grid, *places, align_corners)
+        out: Tensor = core.grid_sample(input, grid, *places, align_corners)
+        return out
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
@@ -153,7 +157,8 @@ def grid_sample(
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if _is_plain(input, grid):
-        return core.grid_sample(input, grid, *places, align_corners)
+        result: Tensor = core.grid_sample(input, grid, *places, align_corners)
+        return result
     sizes = input.shape[2:]
     at = [_to_pixels(grid[..., n - 1 - d], sizes[d], align_corners) for d in range(n)]
 
@@ -168,7 +173,7 @@ def grid_sample(
             ]
             weight = weights[0][taps[0]] * weights[1][taps[1]]
             total = _look_up(input, places, weight, total)
-        return total
+        return cast(Tensor, total)
 
     at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes, strict=True)]
     if mode == "nearest":
@@ -185,4 +190,4 @@ def grid_sample(
             part = x - w if up else w + 1 - x
             weight = part if weight is None else weight * part
         total = _look_up(input, [w + up for w, up in zip(whole, corner, strict=True)], weight, total)
-    return total
+    return cast(Tensor, total)

@@ -2,14 +2,17 @@
 tensors, and a place whose keys are all masked gives NaN, where the other path gives 0.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight._core.compose import public
 from rushlight.nn import functional as F
 
 
-def why_not(layer, query, key, value, masks):
+def why_not(layer: Any, query: rl.Tensor, key: rl.Tensor, value: rl.Tensor, masks: Any) -> str | None:
     """Why a call of nn.MultiheadAttention cannot take the fast path, or None."""
     weights = (layer.in_proj_weight, layer.in_proj_bias, layer.out_proj.weight, layer.out_proj.bias)
     reasons = (
@@ -59,9 +62,9 @@ def why_not(layer, query, key, value, masks):
 
 @public
 def _native_multi_head_attention(
-    query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask=None, need_weights=True,
-    average_attn_weights=True, mask_type=None,
-):  # fmt: skip
+    query: rl.Tensor, key: rl.Tensor, value: rl.Tensor, embed_dim: int, num_head: int, qkv_weight: rl.Tensor, qkv_bias: rl.Tensor | None, proj_weight: rl.Tensor, proj_bias: rl.Tensor | None, mask: rl.Tensor | None=None, need_weights: bool=True,
+    average_attn_weights: bool=True, mask_type: int | None=None,
+) -> tuple[rl.Tensor, rl.Tensor | None]:  # fmt: skip
     """(result, weights or None) of attention (N, L, E) -> (N, L, E); `mask` is True, or -inf, where attention must not look.
 
     Args:
@@ -97,19 +100,23 @@ def _native_multi_head_attention(
     return out, weights
 
 
-def _projections(query, key, value, weight, bias):
+def _projections(
+    query: rl.Tensor, key: rl.Tensor, value: rl.Tensor, weight: rl.Tensor, bias: rl.Tensor | None
+) -> tuple[rl.Tensor, ...] | list[rl.Tensor]:
     if query is key and key is value:
         return F.linear(query, weight, bias).chunk(3, -1)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return [F.linear(t, w, b) for t, w, b in zip((query, key, value), weight.chunk(3), biases, strict=True)]
 
 
-def _heads(t, count):
+def _heads(t: rl.Tensor, count: int) -> rl.Tensor:
     """(..., L, E) -> (..., heads, L, E / heads)"""
     return t.unflatten(-1, (count, -1)).transpose(-3, -2)
 
 
-def _attend(q, k, v, mask, need_weights):
+def _attend(
+    q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor | None, need_weights: bool
+) -> tuple[rl.Tensor, None] | tuple[rl.Tensor, rl.Tensor]:
     if not need_weights:
         out = F.scaled_dot_product_attention(q, k, v, None if mask is None else ~mask)
         if mask is not None:
@@ -123,8 +130,18 @@ def _attend(q, k, v, mask, need_weights):
 
 
 def _nested(
-    query, key, value, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, need_weights, average
-):
+    query: Any,
+    key: Any,
+    value: Any,
+    num_head: int,
+    qkv_weight: rl.Tensor,
+    qkv_bias: rl.Tensor | None,
+    proj_weight: rl.Tensor,
+    proj_bias: rl.Tensor | None,
+    mask: rl.Tensor | None,
+    need_weights: bool,
+    average: bool,
+) -> tuple[Any, Any]:
     """Attention of nested tensors: projections of all sequences at once, scores of one after the other."""
     from rushlight.nested._tensor import strided
 
@@ -137,8 +154,8 @@ def _nested(
     qkv = F.linear(rows, qkv_weight, qkv_bias)
     if need_weights or len(rows) >= _LONG * len(lengths):
         parts = [
-            _attend(*(*(_heads(t, num_head) for t in p.chunk(3, -1)), None, need_weights))
-            for p in qkv.split(lengths)
+            _attend(_heads(q, num_head), _heads(k, num_head), _heads(v, num_head), None, need_weights)
+            for q, k, v in (p.chunk(3, -1) for p in qkv.split(lengths))
         ]
         out = rl.cat([t.transpose(0, 1).flatten(1) for t, _ in parts])
     else:
@@ -149,7 +166,10 @@ def _nested(
     if not need_weights:
         return result, None
     longest = max(lengths)
-    padded = [F.pad(w, (0, longest - n, 0, longest - n)) for (_, w), n in zip(parts, lengths, strict=True)]
+    padded = [
+        F.pad(cast(rl.Tensor, w), (0, longest - n, 0, longest - n))
+        for (_, w), n in zip(parts, lengths, strict=True)
+    ]
     stacked = rl.stack(padded)
     return result, stacked.mean(1) if average else stacked
 
@@ -157,7 +177,7 @@ def _nested(
 _LONG = 64  # sequences of about this length take longer than the call that attends to one of them
 
 
-def _short(qkv, lengths, num_head):
+def _short(qkv: rl.Tensor, lengths: list[int], num_head: int) -> rl.Tensor:
     """Attention of short sequences, side by side with a mask."""
     from rushlight.nested import _pad
     from rushlight.nested._tensor import jagged
@@ -166,5 +186,7 @@ def _short(qkv, lengths, num_head):
     x = jagged(qkv, F.pad(count.cumsum(0), (1, 0)))
     whole = _pad.padded(x, 0.0)
     keep = (rl.arange(whole.size(1)) < count[:, None])[:, None, None, :]
-    out = F.scaled_dot_product_attention(*(_heads(t, num_head) for t in whole.chunk(3, -1)), keep)
-    return _pad.unpadded(out.transpose(1, 2).flatten(2), x._like(qkv[:, : qkv.size(-1) // 3]))
+    q, k, v = (_heads(t, num_head) for t in whole.chunk(3, -1))
+    out = F.scaled_dot_product_attention(q, k, v, keep)
+    result: rl.Tensor = _pad.unpadded(out.transpose(1, 2).flatten(2), x._like(qkv[:, : qkv.size(-1) // 3]))
+    return result

@@ -18,14 +18,14 @@ from rushlight.nn import functional as F
 from rushlight.nn._functional.vision import in_order_of, last_order
 
 
-def _step(n_in, n_out, align_corners, factor):
+def _step(n_in: int, n_out: int, align_corners: bool, factor: float | None) -> float:
     """How far one step of the result goes in the input."""
     if align_corners:
         return (n_in - 1) / (n_out - 1) if n_out > 1 else 0.0
     return 1.0 / factor if factor is not None and factor > 0 else n_in / n_out
 
 
-def _nearest_step(x, dim, n_out, factor, exact):
+def _nearest_step(x: Tensor, dim: int, n_out: int, factor: float | None, exact: bool) -> float | None:
     """How far one step goes, or None for a dimension that stays."""
     n_in = x.size(dim)
     # PyTorch copies a dimension of images that keeps its size, whatever the factor.
@@ -34,7 +34,7 @@ def _nearest_step(x, dim, n_out, factor, exact):
     return _step(n_in, n_out, False, factor)
 
 
-def _simple(step, n_in, n_out, exact):
+def _simple(step: float, n_in: int, n_out: int, exact: bool) -> tuple[int, int] | None:
     """(times, every): each element so many times, or every so manieth one, or None where places need a list. Powers
     of two, which floats hold."""
     if n_out < 1 << 24 and math.frexp(step)[0] == 0.5:
@@ -45,17 +45,19 @@ def _simple(step, n_in, n_out, exact):
     return None
 
 
-def _nearest(x, dim, n_out, factor, exact):
+def _nearest(x: Tensor, dim: int, n_out: int, factor: float | None, exact: bool) -> Any:
     step = _nearest_step(x, dim, n_out, factor, exact)
     return x if step is None else core.nearest_dim(x, dim, n_out, step, exact)
 
 
-def _nearest_at_once(x, first, out, factors, exact, repeats):
+def _nearest_at_once(
+    x: Tensor, first: int, out: Sequence[int], factors: Any, exact: bool, repeats: Any
+) -> Tensor | None:
     """All dimensions from `first` on in one copy, if they need no lists; else None. `repeats`: elements are repeated so
     too, which pays where others follow them in memory."""
     if not x.is_contiguous():
         return None
-    simple = []
+    simple: list[Any] = []
     for i, n_out in enumerate(out):
         step = _nearest_step(x, first + i, n_out, None if factors is None else factors[i], exact)
         simple.append((1, 1) if step is None else _simple(step, x.size(first + i), n_out, exact))
@@ -77,14 +79,14 @@ def _nearest_at_once(x, first, out, factors, exact, repeats):
     return y.reshape(list(x.shape[:first]) + list(out) + rest)
 
 
-def _linear(x, dim, n_out, align_corners, factor):
+def _linear(x: Tensor, dim: int, n_out: int, align_corners: bool, factor: float | None) -> Any:
     n_in = x.size(dim)
     if n_in == n_out:
         return x
     return core.resize_dim(x, dim, n_out, False, align_corners, _step(n_in, n_out, align_corners, factor))
 
 
-def _cubic(x, dim, n_out, align_corners, factor):
+def _cubic(x: Tensor, dim: int, n_out: int, align_corners: bool, factor: float | None) -> Any:
     n_in = x.size(dim)
     if n_in == n_out and (align_corners or factor is None or factor == 1):
         return x
@@ -94,7 +96,7 @@ def _cubic(x, dim, n_out, align_corners, factor):
 _FILTERS = {"bilinear": 1, "bicubic": 2, "lanczos": 3}  # and how many elements wide they are to either side
 
 
-def _antialias(x, dim, n_out, kind, align_corners, factor):
+def _antialias(x: Tensor, dim: int, n_out: int, kind: str, align_corners: bool, factor: float | None) -> Any:
     n_in = x.size(dim)
     if n_in == n_out:
         return x
@@ -102,7 +104,7 @@ def _antialias(x, dim, n_out, kind, align_corners, factor):
     return core.resize_dim(x, dim, n_out, False, align_corners, step, _FILTERS[kind])
 
 
-def _whole(size):
+def _whole(size: Any) -> int:
     """A size as an int; numbers and tensors that are no integers are refused."""
     try:
         return operator.index(size)
@@ -113,7 +115,7 @@ def _whole(size):
         ) from None
 
 
-def _sizes(input, size, scale_factor, mode, recompute):
+def _sizes(input: Tensor, size: Any, scale_factor: Any, mode: str, recompute: bool | None) -> Any:
     """(size of the result, factors or None for each dimension)."""
     n = input.dim() - 2
     if size is not None and scale_factor is not None:
@@ -147,7 +149,7 @@ def _sizes(input, size, scale_factor, mode, recompute):
     return out, None if recompute or mode == "area" else factors
 
 
-def _check_sizes(input, out):
+def _check_sizes(input: Tensor, out: Sequence[int]) -> None:
     sizes = input.shape
     if min(out) > 0 and 0 not in sizes:
         return
@@ -163,7 +165,7 @@ def _check_sizes(input, out):
         )
 
 
-def _order(sizes, out):
+def _order(sizes: Sequence[int], out: Sequence[int]) -> list[int]:
     """The dimensions in the order in which they are resized, so that the fewest elements are computed: first those that
     shrink, from the outermost, whose rows are longest, then those that grow, from the innermost."""
     dims = range(len(out))

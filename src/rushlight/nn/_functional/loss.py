@@ -13,13 +13,13 @@ from rushlight.nn import _core as core
 from rushlight.nn import _reduction
 
 
-def _reduction_of(size_average, reduce, reduction):
+def _reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     if size_average is not None or reduce is not None:
         return _reduction.legacy_get_string(size_average, reduce)
     return reduction
 
 
-def _broadcast(input, target, stacklevel=3):
+def _broadcast(input: Tensor, target: Tensor, stacklevel: int = 3) -> tuple[Tensor, ...]:
     if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
@@ -29,7 +29,7 @@ def _broadcast(input, target, stacklevel=3):
     return rl.broadcast_tensors(input, target)
 
 
-def _weighted(loss, input, weight, reduction):
+def _weighted(loss: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """A loss per element times its weight; the mean is over the weights."""
     if weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
@@ -65,7 +65,8 @@ def mse_loss(
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
         return _weighted(core.mse_loss(input, target, 0), input, weight, reduction)
-    return core.mse_loss(input, target, _reduction.get_enum(reduction))
+    out: Tensor = core.mse_loss(input, target, _reduction.get_enum(reduction))
+    return out
 
 
 @_autocast.full
@@ -126,7 +127,8 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    return core.smooth_l1(input, target, _reduction.get_enum(reduction), beta)
+    out: Tensor = core.smooth_l1(input, target, _reduction.get_enum(reduction), beta)
+    return out
 
 
 def huber_loss(
@@ -148,7 +150,8 @@ def huber_loss(
     input, target = (input, target) if input.shape == target.shape else _broadcast(input, target)
     if weight is not None:
         return _weighted(core.huber(input, target, 0, delta), input, weight, reduction)
-    return core.huber(input, target, _reduction.get_enum(reduction), delta)
+    out: Tensor = core.huber(input, target, _reduction.get_enum(reduction), delta)
+    return out
 
 
 def nll_loss(
@@ -176,7 +179,8 @@ def nll_loss(
         tensor(0.3000)
     """
     reduction = _reduction_of(size_average, reduce, reduction)
-    return core.nll_loss_nd(input, target, weight, _reduction.get_enum(reduction), ignore_index)
+    out: Tensor = core.nll_loss_nd(input, target, weight, _reduction.get_enum(reduction), ignore_index)
+    return out
 
 
 def cross_entropy(
@@ -211,11 +215,13 @@ def cross_entropy(
         reduction = _reduction.legacy_get_string(size_average, reduce)
     number = _reduction.get_enum(reduction)
     if label_smoothing == 0.0 and target.shape != input.shape:
-        return core.cross_entropy(input, target, weight, number, ignore_index)
+        out: Tensor = core.cross_entropy(input, target, weight, number, ignore_index)
+        return out
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if target.shape != input.shape:
-        return _smoothed(input, target, weight, number, ignore_index, label_smoothing)
+        result: Tensor = _smoothed(input, target, weight, number, ignore_index, label_smoothing)
+        return result
     if not target.is_floating_point():
         raise RuntimeError(
             f"Expected floating point type for target with class probabilities, got {target.dtype}"
@@ -223,14 +229,16 @@ def cross_entropy(
     return _soft_targets(input, target, weight, number, ignore_index, label_smoothing)
 
 
-def _by_class(weight, log_probs, dim):
+def _by_class(weight: Tensor | None, log_probs: Tensor, dim: int) -> Tensor:
     """log_probs times the weights of their classes."""
     if weight is None:
         return log_probs
     return log_probs * weight.view([-1 if d == dim else 1 for d in range(log_probs.dim())])
 
 
-def _smoothed(input, target, weight, number, ignore_index, smoothing):
+def _smoothed(
+    input: Tensor, target: Tensor, weight: Tensor | None, number: int, ignore_index: int, smoothing: float
+) -> Any:
     """Targets of classes mixed with the uniform distribution."""
     dim = 0 if input.dim() == 1 else 1
     log_probs = input.log_softmax(dim)
@@ -249,7 +257,9 @@ def _smoothed(input, target, weight, number, ignore_index, smoothing):
     return (1 - smoothing) * nll + smooth * (smoothing / input.size(dim))
 
 
-def _soft_targets(input, target, weight, number, ignore_index, smoothing):
+def _soft_targets(
+    input: Tensor, target: Tensor, weight: Tensor | None, number: int, ignore_index: int, smoothing: float
+) -> Tensor:
     """Targets that are probabilities of classes; the mean is over samples."""
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
@@ -353,7 +363,8 @@ def binary_cross_entropy(
         )
     if weight is not None:
         weight = weight.expand(rl.broadcast_shapes(weight.size(), target.size()))
-    return core.binary_cross_entropy(input, target, weight, number)
+    out: Tensor = core.binary_cross_entropy(input, target, weight, number)
+    return out
 
 
 @_autocast.full

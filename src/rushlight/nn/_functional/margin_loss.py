@@ -178,7 +178,8 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    return core.multi_margin_loss(input, target, int(p), margin, weight, number)
+    out: Tensor = core.multi_margin_loss(input, target, int(p), margin, weight, number)
+    return out
 
 
 def multilabel_margin_loss(
@@ -202,7 +203,8 @@ def multilabel_margin_loss(
         tensor(0.8500)
     """
     number = _reduction.get_enum(_reduction_of(size_average, reduce, reduction))
-    return core.multilabel_margin_loss(input, target, number)
+    out: Tensor = core.multilabel_margin_loss(input, target, number)
+    return out
 
 
 def multilabel_soft_margin_loss(
@@ -251,7 +253,8 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         >>> F.pairwise_distance(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
         tensor([5.0000, 1.0000])
     """
-    return (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
+    out: Tensor = (x1 - x2 + eps).norm(p, -1 if max(x1.dim(), x2.dim()) else 0, keepdim)
+    return out
 
 
 @_autocast.full

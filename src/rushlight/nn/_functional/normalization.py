@@ -8,7 +8,7 @@ import rushlight as rl
 from rushlight._C import Tensor
 
 
-def _verify_batch_size(size):
+def _verify_batch_size(size: Sequence[int]) -> None:
     count = size[0]
     for n in size[2:]:
         count *= n
@@ -58,11 +58,11 @@ def batch_norm(
     return rl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
-def _moves(t):
+def _moves(t: Tensor) -> bool:
     return rl.autograd.forward_ad.unpack_dual(t).tangent is not None
 
 
-def _refuse_dual_statistics(input, *statistics):
+def _refuse_dual_statistics(input: Tensor, *statistics: Tensor | None) -> None:
     """Running statistics are written to, and have no tangents."""
     forward = rl.autograd.function._forward_mode
     if forward is None or not forward.active():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import rushlight as rl
@@ -11,7 +11,7 @@ from rushlight._core import autocast as _autocast
 from rushlight._core.convert import alert_not_deterministic
 from rushlight.nn import _core as core
 from rushlight.nn._functional.vision import in_order_of
-from rushlight.nn.modules._doc import documented
+from rushlight.nn.modules._doc import _T, documented
 from rushlight.nn.modules.utils import _list_with_default, _ntuple
 
 # Completed for each function by `_described`.
@@ -82,25 +82,25 @@ _ASKED = "returns (maxima, their flat indices in the input) instead. Default: Fa
 _ALWAYS = "accepted: this form always returns (maxima, their indices). Default: False"
 
 
-def _described(template: str, n: int, **further: Any) -> Any:
+def _described(template: str, n: int, **further: Any) -> Callable[[_T], _T]:
     """`documented` with the example's input, a row of four elements, and a window of two of them."""
     kernel = "2" if n == 1 else f"({'1, ' * (n - 1)}2)"
     return documented(template, n, view="1, " * n + "4", kernel=kernel, **further)
 
 
-def _describe_max(template: str, n: int, name: str, always: bool, **further: Any) -> Any:
+def _describe_max(template: str, n: int, name: str, always: bool, **further: Any) -> Callable[[_T], _T]:
     shown = "[1].flatten()\n    tensor([1, 3])" if always else ".flatten()\n    tensor([1., 3.])"
     given = {"indices": _ALWAYS if always else _ASKED, "shown": shown, **further}
     return _described(template, n, name=name + "_with_indices" * always, **given)
 
 
-def _fractional_doc(n: int, always: bool) -> Any:
+def _fractional_doc(n: int, always: bool) -> Callable[[_T], _T]:
     shown = f"{'[0]' * always}.shape\n    torch.Size([1, {', '.join('3' * n)}])"
     given = "1, " + ", ".join("6" * n)
     return _describe_max(_FRACTIONAL_DOC, n, f"fractional_max_pool{n}d", always, given=given, shown=shown)
 
 
-def _adaptive_doc(kind: str, n: int, always: bool = False) -> Any:
+def _adaptive_doc(kind: str, n: int, always: bool = False) -> Callable[[_T], _T]:
     none = "" if n == 1 else "; None keeps the input's"
     if kind == "Avg":
         shown = ".flatten()\n    tensor([0.5000, 2.5000])"
@@ -111,7 +111,16 @@ def _adaptive_doc(kind: str, n: int, always: bool = False) -> Any:
     return _describe_max(_ADAPTIVE_DOC, n, f"adaptive_max_pool{n}d", always, **words)
 
 
-def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
+def _max_pool(
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    indices: bool,
+) -> Any:
     stride = kernel_size if stride is None or stride == () or stride == [] else stride
     if n == 1 and not indices:
         return rl.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -122,15 +131,27 @@ def _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, indic
     return result if indices else result[0]
 
 
-def _make_max_pool(n):
+def _make_max_pool(n: int) -> tuple[Any, Any]:
     def max_pool(
-        input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-    ):
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
     def with_indices(
-        input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
-    ):
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
         return _max_pool(n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     for function, always in ((max_pool, False), (with_indices, True)):
@@ -144,7 +165,13 @@ max_pool2d, max_pool2d_with_indices = _make_max_pool(2)
 max_pool3d, max_pool3d_with_indices = _make_max_pool(3)
 
 
-def _unpool_output_size(input, kernel_size, stride, padding, output_size):
+def _unpool_output_size(
+    input: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    output_size: Sequence[int] | None,
+) -> list[int]:
     n = len(kernel_size)
     default = [(input.size(i - n) - 1) * stride[i] + kernel_size[i] - 2 * padding[i] for i in range(n)]
     if output_size is None:
@@ -165,7 +192,9 @@ def _unpool_output_size(input, kernel_size, stride, padding, output_size):
     return output_size
 
 
-def _max_unpool(n, input, indices, kernel_size, stride, padding, output_size):
+def _max_unpool(
+    n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
     kernel_size = _ntuple(n)(kernel_size)
     stride = kernel_size if stride is None else _ntuple(n)(stride)
     for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", _ntuple(n)(padding))):
@@ -250,7 +279,15 @@ def max_unpool3d(
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-def _fractional(n, input, kernel_size, output_size, output_ratio, indices, samples):
+def _fractional(
+    n: int,
+    input: Tensor,
+    kernel_size: Any,
+    output_size: Any,
+    output_ratio: Any,
+    indices: bool,
+    samples: Tensor | None,
+) -> Any:
     if output_size is None and output_ratio is None:
         raise ValueError(
             f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio"
@@ -282,7 +319,10 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Tensor:
-    return _fractional(2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+    out: Tensor = _fractional(
+        2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+    return out
 
 
 @_fractional_doc(2, always=True)
@@ -294,7 +334,10 @@ def fractional_max_pool2d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    return _fractional(2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    result: tuple[Tensor, Tensor] = _fractional(
+        2, input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+    return result
 
 
 @_fractional_doc(3, always=False)
@@ -306,7 +349,10 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Tensor:
-    return _fractional(3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+    out: Tensor = _fractional(
+        3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+    return out
 
 
 @_fractional_doc(3, always=True)
@@ -318,16 +364,22 @@ def fractional_max_pool3d_with_indices(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    return _fractional(3, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    result: tuple[Tensor, Tensor] = _fractional(
+        3, input, kernel_size, output_size, output_ratio, True, _random_samples
+    )
+    return result
 
 
-def _lp_pool(n, pool, input, norm_type, kernel_size, stride, ceil_mode):
+def _lp_pool(
+    n: int, pool: Any, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Tensor:
     kernel = _ntuple(n)(kernel_size)
     count = 1
     for k in kernel:
         count *= k
     mean = pool(input.pow(norm_type), kernel, kernel if stride is None else stride, 0, ceil_mode)
-    return (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
+    out: Tensor = (mean.sign() * mean.abs().relu()).mul(count).pow(1.0 / norm_type)
+    return out
 
 
 @_described(_LP_POOL_DOC, 1)
@@ -365,15 +417,17 @@ def lp_pool3d(
 
 @_adaptive_doc("Avg", 2)
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    return core.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
+    out: Tensor = core.adaptive_avg_pool2d(input, _list_with_default(output_size, input.size()))
+    return out
 
 
 @_adaptive_doc("Avg", 3)
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    return core.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
+    out: Tensor = core.adaptive_avg_pool3d(input, _list_with_default(output_size, input.size()))
+    return out
 
 
-def _adaptive_max(n, input, output_size, indices):
+def _adaptive_max(n: int, input: Tensor, output_size: Any, indices: bool) -> Any:
     if n == 1:
         result = rl.adaptive_max_pool1d(input, output_size)
     else:
@@ -384,35 +438,41 @@ def _adaptive_max(n, input, output_size, indices):
 
 @_adaptive_doc("Max", 1)
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    return _adaptive_max(1, input, output_size, return_indices)
+    out: Tensor = _adaptive_max(1, input, output_size, return_indices)
+    return out
 
 
 @_adaptive_doc("Max", 1, always=True)
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _adaptive_max(1, input, output_size, True)
+    result: tuple[Tensor, Tensor] = _adaptive_max(1, input, output_size, True)
+    return result
 
 
 @_adaptive_doc("Max", 2)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    return _adaptive_max(2, input, output_size, return_indices)
+    out: Tensor = _adaptive_max(2, input, output_size, return_indices)
+    return out
 
 
 @_adaptive_doc("Max", 2, always=True)
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _adaptive_max(2, input, output_size, True)
+    result: tuple[Tensor, Tensor] = _adaptive_max(2, input, output_size, True)
+    return result
 
 
 @_adaptive_doc("Max", 3)
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Tensor:
-    return _adaptive_max(3, input, output_size, return_indices)
+    out: Tensor = _adaptive_max(3, input, output_size, return_indices)
+    return out
 
 
 @_adaptive_doc("Max", 3, always=True)
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: int | Sequence[int], return_indices: bool = False
 ) -> tuple[Tensor, Tensor]:
-    return _adaptive_max(3, input, output_size, True)
+    result: tuple[Tensor, Tensor] = _adaptive_max(3, input, output_size, True)
+    return result

@@ -6,6 +6,7 @@ an LSTM projects its state. A layer's direction is one op, `rnn_layer`; only pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight as rl
@@ -17,7 +18,14 @@ from rushlight.nn import functional as F
 
 @public
 @_autocast.low
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def rnn_tanh_cell(
+    input: rl.Tensor,
+    hx: rl.Tensor,
+    w_ih: rl.Tensor,
+    w_hh: rl.Tensor,
+    b_ih: rl.Tensor | None = None,
+    b_hh: rl.Tensor | None = None,
+) -> rl.Tensor:
     """Takes one step of a plain recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh); see `nn.RNNCell`.
 
     Args:
@@ -32,12 +40,20 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         >>> torch.rnn_tanh_cell(torch.ones(1, 2), torch.zeros(1, 3), torch.ones(3, 2), torch.eye(3))
         tensor([[0.9640, 0.9640, 0.9640]])
     """
-    return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
+    out: rl.Tensor = (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).tanh()
+    return out
 
 
 @public
 @_autocast.low
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def rnn_relu_cell(
+    input: rl.Tensor,
+    hx: rl.Tensor,
+    w_ih: rl.Tensor,
+    w_hh: rl.Tensor,
+    b_ih: rl.Tensor | None = None,
+    b_hh: rl.Tensor | None = None,
+) -> rl.Tensor:
     """Takes one step of a recurrent network with ReLU: h' = max(0, W_ih x + b_ih + W_hh h + b_hh); see `nn.RNNCell`.
 
     Args:
@@ -52,12 +68,20 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.zeros(1, 3), torch.ones(3, 2), torch.eye(3))
         tensor([[2., 2., 2.]])
     """
-    return (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
+    out: rl.Tensor = (core.linear(input, w_ih, b_ih) + core.linear(hx, w_hh, b_hh)).relu()
+    return out
 
 
 @public
 @_autocast.full
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def gru_cell(
+    input: rl.Tensor,
+    hx: rl.Tensor,
+    w_ih: rl.Tensor,
+    w_hh: rl.Tensor,
+    b_ih: rl.Tensor | None = None,
+    b_hh: rl.Tensor | None = None,
+) -> rl.Tensor:
     """Takes one step of a gated recurrent unit: h' = (1 - z) n + z h; see `nn.GRU` for z and n.
 
     Args:
@@ -72,12 +96,20 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         >>> torch.gru_cell(torch.ones(1, 2), torch.ones(1, 1), torch.zeros(3, 2), torch.zeros(3, 1))
         tensor([[0.5000]])
     """
-    return core.gru_step(core.linear(input, w_ih, b_ih), core.linear(hx, w_hh, b_hh), hx)
+    out: rl.Tensor = core.gru_step(core.linear(input, w_ih, b_ih), core.linear(hx, w_hh, b_hh), hx)
+    return out
 
 
 @public
 @_autocast.full
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def lstm_cell(
+    input: rl.Tensor,
+    hx: Sequence[rl.Tensor],
+    w_ih: rl.Tensor,
+    w_hh: rl.Tensor,
+    b_ih: rl.Tensor | None = None,
+    b_hh: rl.Tensor | None = None,
+) -> tuple[rl.Tensor, rl.Tensor]:
     """Takes one step of a long short-term memory: c' = f c + i g, h' = o tanh(c'); see `nn.LSTM` for i, f, g and o.
 
     Args:
@@ -97,12 +129,27 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         tensor([[0.5000]])
     """
     h, c = hx
-    return core.lstm_step(core.linear(input, w_ih, b_ih) + core.linear(h, w_hh, b_hh), c)
+    result: tuple[rl.Tensor, rl.Tensor] = core.lstm_step(
+        core.linear(input, w_ih, b_ih) + core.linear(h, w_hh, b_hh), c
+    )
+    return result
 
 
-def _projected_layer(input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, batch_first, reverse):
+def _projected_layer(
+    input: rl.Tensor,
+    h: rl.Tensor,
+    c: rl.Tensor,
+    w_ih: rl.Tensor,
+    w_hh: rl.Tensor,
+    b_ih: rl.Tensor | None,
+    b_hh: rl.Tensor | None,
+    w_hr: rl.Tensor,
+    batch_sizes: list[int] | None,
+    batch_first: bool,
+    reverse: bool,
+) -> tuple[rl.Tensor, rl.Tensor, rl.Tensor]:
     """A direction of an LSTM whose state is w_hr h: (outputs like the input, last h, last c)."""
-    gates = core.linear(input, w_ih, b_ih if b_hh is None else b_ih + b_hh)
+    gates = core.linear(input, w_ih, b_ih if b_hh is None or b_ih is None else b_ih + b_hh)
     if batch_sizes is None:
         steps = gates.unbind(1 if batch_first else 0)
         batch_sizes = [h.size(0)] * len(steps)
@@ -120,18 +167,41 @@ def _projected_layer(input, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, bat
     return rl.stack(outputs, 1 if batch_first else 0), h, c
 
 
-def _layer(mode, input, h, c, weights, bias, batch_sizes, batch_first, reverse):
+def _layer(
+    mode: str,
+    input: rl.Tensor,
+    h: rl.Tensor,
+    c: rl.Tensor | None,
+    weights: Sequence[rl.Tensor],
+    bias: bool,
+    batch_sizes: list[int] | None,
+    batch_first: bool,
+    reverse: bool,
+) -> Any:
     """One direction of one layer: (outputs like the input, last h) and the last c of an LSTM."""
     w_ih, w_hh = weights[0], weights[1]
     b_ih, b_hh = (weights[2], weights[3]) if bias else (None, None)
     if len(weights) == (5 if bias else 3):
+        assert c is not None  # projections are of LSTMs alone
         return _projected_layer(
             input, h, c, w_ih, w_hh, b_ih, b_hh, weights[-1], batch_sizes, batch_first, reverse
         )
     return core.rnn_layer(input, h, c, w_ih, w_hh, b_ih, b_hh, mode, batch_sizes, batch_first, reverse)
 
 
-def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train, bidirectional, batch_first):
+def _run(
+    mode: str,
+    input: rl.Tensor,
+    batch_sizes: list[int] | None,
+    hx: Sequence[rl.Tensor],
+    params: Sequence[rl.Tensor],
+    bias: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[rl.Tensor, ...]:
     """All layers; hx lists the states, each (layers * directions, N, H). Returns the output and the last states."""
     directions = 2 if bidirectional else 1
     per = len(params) // (num_layers * directions)
@@ -166,7 +236,7 @@ def _run(mode, input, batch_sizes, hx, params, bias, num_layers, dropout, train,
 
 @public
 @_autocast.low
-def lstm(*args):
+def lstm(*args: Any) -> tuple[rl.Tensor, ...]:
     """Runs long short-term memories over sequences; `nn.LSTM` calls it with its weights.
 
     Args:
@@ -189,7 +259,7 @@ def lstm(*args):
     return _run("LSTM", input, None, hx, *rest)
 
 
-def _simple(mode, args):
+def _simple(mode: str, args: tuple[Any, ...]) -> Any:
     if isinstance(args[2], rl.Tensor):
         input, batch_sizes, hx, *rest = args
         return _run(mode, input, batch_sizes.tolist(), (hx,), *(*rest, False))
@@ -199,7 +269,7 @@ def _simple(mode, args):
 
 @public
 @_autocast.full
-def gru(*args):
+def gru(*args: Any) -> tuple[rl.Tensor, rl.Tensor]:
     """Runs gated recurrent units over sequences; `nn.GRU` calls it with its weights.
 
     Args:
@@ -213,12 +283,13 @@ def gru(*args):
         >>> torch.gru(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 3])
     """
-    return _simple("GRU", args)
+    result: tuple[rl.Tensor, rl.Tensor] = _simple("GRU", args)
+    return result
 
 
 @public
 @_autocast.low
-def rnn_tanh(*args):
+def rnn_tanh(*args: Any) -> tuple[rl.Tensor, rl.Tensor]:
     """Runs a plain recurrent network with tanh over sequences; `nn.RNN` calls it with its weights.
 
     Args:
@@ -232,12 +303,13 @@ def rnn_tanh(*args):
         >>> torch.rnn_tanh(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 3])
     """
-    return _simple("RNN_TANH", args)
+    result: tuple[rl.Tensor, rl.Tensor] = _simple("RNN_TANH", args)
+    return result
 
 
 @public
 @_autocast.low
-def rnn_relu(*args):
+def rnn_relu(*args: Any) -> tuple[rl.Tensor, rl.Tensor]:
     """Runs a plain recurrent network with ReLU over sequences; `nn.RNN` calls it with its weights.
 
     Args:
@@ -251,4 +323,5 @@ def rnn_relu(*args):
         >>> torch.rnn_relu(x, h, layer.all_weights[0], True, 1, 0.0, False, False, False)[0].shape
         torch.Size([4, 1, 3])
     """
-    return _simple("RNN_RELU", args)
+    result: tuple[rl.Tensor, rl.Tensor] = _simple("RNN_RELU", args)
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight._C import Tensor
@@ -14,7 +14,7 @@ from rushlight.nn import functional as F
 _KERNEL_TYPES = (rl.float32, rl.float64, rl.bfloat16, rl.float16)
 
 
-def _mask_fits(mask, query):
+def _mask_fits(mask: Tensor, query: Tensor) -> bool:
     """Whether the kernel takes this mask."""
     return mask is None or (
         mask.dtype in (rl.bool, query.dtype) and not mask.requires_grad and mask.dim() <= 4
@@ -101,10 +101,12 @@ def scaled_dot_product_attention(
         and 0 < key.size(2) == value.size(2)
     ):
         if attn_mask is None:
-            return core.attention(query, key, value, is_causal, float(scale))
+            out: Tensor = core.attention(query, key, value, is_causal, float(scale))
+            return out
         if attn_mask.dtype in (rl.bfloat16, rl.float16):
             attn_mask = attn_mask.float()
-        return core.attention(query, key, value, is_causal, float(scale), attn_mask)
+        result: Tensor = core.attention(query, key, value, is_causal, float(scale), attn_mask)
+        return result
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
@@ -126,12 +128,20 @@ def scaled_dot_product_attention(
         weights = weights.masked_fill((attn_mask == float("-inf")).all(-1, keepdim=True), 0.0)
     if dropout_p > 0.0:
         weights = F.dropout(weights, dropout_p)
-    return (weights @ value).to(given)
+    return cast(Tensor, (weights @ value).to(given))
 
 
 def _fused_sdp_choice(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
-):
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> int:
     """Which of nn.attention.SDPBackend PyTorch would take: 1, the fused kernel, where ours is fused too, or 0."""
     plain = not (query.is_nested or key.is_nested or value.is_nested) and query.dim() == 4
     mask_graph = attn_mask is not None and attn_mask.requires_grad

@@ -8,7 +8,7 @@ import rushlight as rl
 from rushlight._C import Tensor, dtype
 
 
-def _get_softmax_dim(name, ndim, stacklevel):
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
         "argument.",

@@ -21,7 +21,8 @@ def last_order(input: Tensor) -> memory_format | None:
 def in_order_of(input: Tensor, result: Any) -> Tensor:
     """The result of (N, C, ...), with its channels last in memory where the input has them there."""
     order = last_order(input)
-    return result if order is None else result.contiguous(memory_format=order)
+    out: Tensor = result if order is None else result.contiguous(memory_format=order)
+    return out
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
@@ -70,22 +71,23 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"for input, but got: {list(input.shape)}"
         )
     if mode == "circular":
-        return _C.ops["_nn.wrap"](input, pad)
+        out: Tensor = _C.ops["_nn.wrap"](input, pad)
+        return out
     return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
-def _places(length, kernel, dilation, padding, stride):
+def _places(length: int, kernel: int, dilation: int, padding: int, stride: int) -> int:
     """How many windows there are."""
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def _windows(places, kernel, dilation, stride, device):
+def _windows(places: int, kernel: int, dilation: int, stride: int, device: Any) -> Tensor:
     """(kernel, places): the padded position that each kernel element sees at each place."""
     at = rl.arange(kernel, device=device).unsqueeze(1) * dilation
     return at + rl.arange(places, device=device) * stride
 
 
-def _check_windows(name, **sizes):
+def _check_windows(name: str, **sizes: Any) -> None:
     for what, (values, low) in sizes.items():
         if len(values) != 2:
             raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(values)}")
@@ -230,7 +232,7 @@ def fold(
     return out.squeeze(0) if input.dim() == 2 else out
 
 
-def _axis(length, align_corners, like):
+def _axis(length: int, align_corners: bool, like: Tensor) -> Tensor:
     """Coordinates of `length` places in [-1, 1]."""
     if length <= 1:
         return like.new_zeros((length,))
@@ -292,11 +294,12 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     space = list(size[2:])
     axes = rl.meshgrid(*[_axis(length, align_corners, theta) for length in space], indexing="ij")
     base = rl.stack([*reversed(axes), rl.ones_like(axes[0])], -1).view(1, -1, n + 1)  # x first
-    return _affine_map().apply(theta, base).view(theta.size(0), *space, n)
+    out: Tensor = _affine_map().apply(theta, base).view(theta.size(0), *space, n)
+    return out
 
 
 @functools.cache
-def _affine_map():
+def _affine_map() -> Any:
     """base (1, places, n + 1) through each map of theta (N, n, n + 1); its backward saves nothing, so that it can run
     again. (autograd.Function is loaded when needed.)"""
 
@@ -304,15 +307,15 @@ def _affine_map():
         generate_vmap_rule = True
 
         @staticmethod
-        def forward(theta, base):
+        def forward(theta: Tensor, base: Tensor) -> Any:
             return base.expand(theta.size(0), -1, -1) @ theta.transpose(1, 2)
 
         @staticmethod
-        def setup_context(ctx, inputs, output):
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
             ctx.base = inputs[1]
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx: Any, grad: Tensor) -> Any:
             return grad.transpose(1, 2) @ ctx.base.expand(grad.size(0), -1, -1), None
 
     return AffineGridGeneratorBackward0

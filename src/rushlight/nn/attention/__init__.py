@@ -1,5 +1,9 @@
 """Which implementation scaled_dot_product_attention takes. There is one here; choices are accepted."""
 
+from __future__ import annotations
+from typing import Any
+from collections.abc import Iterator
+
 import contextlib
 import enum
 
@@ -25,7 +29,7 @@ class SDPBackend(enum.Enum):
 
 
 @contextlib.contextmanager
-def sdpa_kernel(backends, set_priority=False):
+def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     """Opens a block that asks for implementations of attention; results do not depend on it.
 
     Args:
@@ -51,7 +55,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name in ("flex_attention", "bias"):
         import importlib
 

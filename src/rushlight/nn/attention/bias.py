@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
+from typing import Any, Self
 from warnings import warn
 
 import rushlight as rl
@@ -44,7 +46,7 @@ class CausalBias(Tensor):
     seq_len_kv: int
 
     @staticmethod
-    def __new__(cls, variant, seq_len_q, seq_len_kv):
+    def __new__(cls, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> Self:
         if not isinstance(variant, CausalVariant):
             raise AssertionError(f"expected a CausalVariant, got {variant!r}")
         shift = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
@@ -58,12 +60,18 @@ class CausalBias(Tensor):
             )
         return made
 
-    def _materialize(self, device=None):
+    def _materialize(self, device: rl.device | None = None) -> Tensor:
         """The mask as a plain tensor."""
         return self.as_subclass(Tensor).to(device)
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         kwargs = dict(kwargs or {})
         if getattr(func, "__name__", "") == "scaled_dot_product_attention":
             mask = kwargs.get("attn_mask", args[3] if len(args) > 3 else None)
@@ -76,7 +84,7 @@ class CausalBias(Tensor):
             rl._C.ops["_set_torch_function"](before)
 
 
-def _attention(mask, func, args, kwargs):
+def _attention(mask: CausalBias, func: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     causal = kwargs.get("is_causal", args[5] if len(args) > 5 else False)
     if causal:
         raise ValueError("CausalBias should not be used with causal=True: it is the mask itself")
@@ -93,7 +101,7 @@ def _attention(mask, func, args, kwargs):
     return func(*args, **kwargs)
 
 
-def _sizes(size):
+def _sizes(size: tuple[Any, ...]) -> tuple[int, int]:
     if len(size) == 1 and not isinstance(size[0], int):
         size = tuple(size[0])
     if len(size) != 2:
@@ -101,7 +109,7 @@ def _sizes(size):
     return size
 
 
-def causal_upper_left(*size):
+def causal_upper_left(*size: int) -> CausalBias:
     """Makes the causal mask in which query i sees the keys j <= i.
 
     Args:
@@ -115,7 +123,7 @@ def causal_upper_left(*size):
     return CausalBias(CausalVariant.UPPER_LEFT, *_sizes(size))
 
 
-def causal_lower_right(*size):
+def causal_lower_right(*size: int) -> CausalBias:
     """Makes the causal mask in which the last query sees all keys, as in decoding with a cache.
 
     Args:

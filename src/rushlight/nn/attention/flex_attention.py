@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import typing
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import rushlight as rl
 
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
-def _identity(score, batch, head, q_idx, kv_idx):
+def _identity(
+    score: rl.Tensor, batch: rl.Tensor, head: rl.Tensor, q_idx: rl.Tensor, kv_idx: rl.Tensor
+) -> rl.Tensor:
     return score
 
 
-def noop_mask(batch, head, q_idx, kv_idx):
+def noop_mask(batch: rl.Tensor, head: rl.Tensor, q_idx: rl.Tensor, kv_idx: rl.Tensor) -> rl.Tensor:
     """Answers True for every query and key: a mask that hides nothing.
 
     Args:
@@ -30,7 +34,7 @@ def noop_mask(batch, head, q_idx, kv_idx):
     return q_idx.new_ones((), dtype=rl.bool)
 
 
-def _places(sizes, device):
+def _places(sizes: Sequence[int], device: Any) -> list[rl.Tensor]:
     """Index tensors of (batch, head, query, key) that broadcast to sizes, (B, H, Q, KV)."""
     return [
         rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)
@@ -55,25 +59,35 @@ class BlockMask:
         BlockMask(shape=(1, 2, 256, 256), sparsity=25.00%)
     """
 
-    def __init__(self, mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE=128, device="cpu"):
+    def __init__(
+        self,
+        mask_mod: Callable[..., Any],
+        B: int | None,
+        H: int | None,
+        Q_LEN: int,
+        KV_LEN: int,
+        BLOCK_SIZE: int | tuple[int, int] = 128,
+        device: Any = "cpu",
+    ) -> None:
         self.mask_mod = mask_mod
         self.B, self.H, self.seq_lengths = B or 1, H or 1, (Q_LEN, KV_LEN)
         self.BLOCK_SIZE = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
         self.device = device
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return (self.B, self.H, *self.seq_lengths)
 
-    def numel(self):
+    def numel(self) -> int:
         return math.prod(self.shape)
 
-    def elements(self):
+    def elements(self) -> rl.Tensor:
         """Returns the mask itself, (B, H, Q_LEN, KV_LEN) of bool."""
         b, h, q, k = _places(self.shape, self.device)
-        return self.mask_mod(b, h, q, k).expand(self.shape)
+        out: rl.Tensor = self.mask_mod(b, h, q, k).expand(self.shape)
+        return out
 
-    def to_dense(self):
+    def to_dense(self) -> rl.Tensor:
         """Returns 1 for each block with an element that is seen, 0 for the others."""
         mask = self.elements()
         q, k = (-(-n // s) for n, s in zip(self.seq_lengths, self.BLOCK_SIZE, strict=True))
@@ -82,15 +96,16 @@ class BlockMask:
         mask = mask.view(self.B, self.H, q, self.BLOCK_SIZE[0], k, self.BLOCK_SIZE[1])
         return mask.any(-1).any(3).int()
 
-    def sparsity(self):
+    def sparsity(self) -> float:
         """Returns the share of blocks that nobody sees, in percent."""
         dense = self.to_dense()
-        return 100 * (1 - dense.sum().item() / dense.numel())
+        result: float = 100 * (1 - dense.sum().item() / dense.numel())
+        return result
 
-    def to(self, device):
+    def to(self, device: rl.device | str) -> BlockMask:
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
@@ -128,7 +143,17 @@ class AuxOutput(typing.NamedTuple):
     max_scores: object = None
 
 
-def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=128, _compile=False, **options):
+def create_block_mask(
+    mask_mod: Callable[..., Any],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: rl.device | str = "cpu",
+    BLOCK_SIZE: int | tuple[int, int] = 128,
+    _compile: bool = False,
+    **options: Any,
+) -> BlockMask:
     """Makes a mask for flex_attention from a rule.
 
     Args:
@@ -151,7 +176,14 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=12
     return BlockMask(mask_mod, B, H, Q_LEN, KV_LEN, BLOCK_SIZE, device)
 
 
-def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
+def create_mask(
+    mod_fn: Callable[..., Any],
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: rl.device | str = "cpu",
+) -> rl.Tensor:
     """Returns the answers of a rule as a tensor (B, H, Q_LEN, KV_LEN) of bool.
 
     Args:
@@ -171,7 +203,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
     return BlockMask(mod_fn, B, H, Q_LEN, KV_LEN, device=device).elements()
 
 
-def and_masks(*mask_mods):
+def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a rule that holds where all of several hold.
 
     Args:
@@ -186,7 +218,7 @@ def and_masks(*mask_mods):
                 [0, 1, 1]], dtype=torch.int32)
     """
 
-    def both(b, h, q, k):
+    def both(b: rl.Tensor, h: rl.Tensor, q: rl.Tensor, k: rl.Tensor) -> rl.Tensor:
         result = rl.ones((), dtype=rl.bool)
         for mod in mask_mods:
             result = result & mod(b, h, q, k)
@@ -195,7 +227,7 @@ def and_masks(*mask_mods):
     return both
 
 
-def or_masks(*mask_mods):
+def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a rule that holds where any of several holds.
 
     Args:
@@ -210,7 +242,7 @@ def or_masks(*mask_mods):
                 [1, 0, 1]], dtype=torch.int32)
     """
 
-    def either(b, h, q, k):
+    def either(b: rl.Tensor, h: rl.Tensor, q: rl.Tensor, k: rl.Tensor) -> rl.Tensor:
         result = rl.zeros((), dtype=rl.bool)
         for mod in mask_mods:
             result = result | mod(b, h, q, k)
@@ -220,9 +252,9 @@ def or_masks(*mask_mods):
 
 
 def flex_attention(
-    query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
-    kernel_options=None, return_aux=None,
-):  # fmt: skip
+    query: rl.Tensor, key: rl.Tensor, value: rl.Tensor, score_mod: Callable[..., Any] | None=None, block_mask: BlockMask | None=None, scale: float | None=None, enable_gqa: bool=False, return_lse: bool=False,
+    kernel_options: Any=None, return_aux: Any=None,
+) -> Any:  # fmt: skip
     """Computes attention with a function of one's own on the scores: softmax(score_mod(q k^T scale)) v.
 
     It is computed with the whole matrix of scores. Keys that block_mask hides count as absent; a query without keys

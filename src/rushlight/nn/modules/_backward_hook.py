@@ -1,24 +1,28 @@
 """The machinery behind full backward hooks of modules."""
 
+from __future__ import annotations
+
 import functools
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 
 
 @functools.cache
-def _identity():
+def _identity() -> Any:
     # Made on first use: most programs have no backward hooks.
     class BackwardHookFunction(rl.autograd.Function):
         """Passes tensors through; its node is where a module's boundary can be watched."""
 
         @staticmethod
-        def forward(ctx, *args):
+        def forward(ctx: Any, *args: Any) -> Any:
             ctx.mark_non_differentiable(*[a for a in args if not a.requires_grad])
             return args
 
         @staticmethod
-        def backward(ctx, *grads):
+        def backward(ctx: Any, *grads: Any) -> Any:
             return grads
 
     return BackwardHookFunction
@@ -31,7 +35,7 @@ class BackwardHook:
     gradients of the outputs (and runs the pre-hooks), the inner one the gradients of the inputs.
     """
 
-    def __init__(self, module, user_hooks, user_pre_hooks):
+    def __init__(self, module: rl.nn.Module, user_hooks: list[Any], user_pre_hooks: list[Any]) -> None:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
@@ -40,7 +44,7 @@ class BackwardHook:
         self.n_inputs = self.n_outputs = -1
 
     @staticmethod
-    def _spread(grads, places, length):
+    def _spread(grads: Any, places: Any, length: int) -> Any:
         """The gradients at their tensors' places among all arguments, None elsewhere."""
         out = [None] * length
         for place, grad in zip(places, grads, strict=True):
@@ -48,10 +52,10 @@ class BackwardHook:
         return tuple(out)
 
     @staticmethod
-    def _gather(values, places):
+    def _gather(values: Any, places: Any) -> Any:
         return tuple(values[i] for i in places)
 
-    def _checked(self, result, old, what):
+    def _checked(self, result: Any, old: Any, what: str) -> Any:
         """A hook's result as a tuple of the right length; `old` where it returned None."""
         if result is None:
             return old
@@ -65,7 +69,7 @@ class BackwardHook:
             )
         return result
 
-    def _wrap(self, args, attach):
+    def _wrap(self, args: Any, attach: Callable[..., None]) -> Any:
         """args with an identity node around their tensors; attach(node, places, number of args) adds hooks to it."""
         if not isinstance(args, tuple):
             args = (args,)
@@ -82,14 +86,14 @@ class BackwardHook:
             out[place] = tensor
         return type(args)(*out) if hasattr(args, "_fields") else tuple(out)  # a named tuple stays one
 
-    def setup_input_hook(self, args):
-        def attach(node, places, count):
+    def setup_input_hook(self, args: Any) -> Any:
+        def attach(node: Any, places: Any, count: int) -> None:
             self.input_places, self.n_inputs = places, count
             node.register_hook(self._on_inputs)
 
         return self._wrap(args, attach)
 
-    def _on_inputs(self, grad_input, _):
+    def _on_inputs(self, grad_input: Any, _: Any) -> Any:
         if self.grad_outputs is None:  # the outputs' gradient never came: nothing to tell
             return None
         current = self._spread(grad_input, self.input_places, self.n_inputs)
@@ -98,8 +102,8 @@ class BackwardHook:
         self.grad_outputs = None
         return self._gather(current, self.input_places)
 
-    def setup_output_hook(self, args):
-        def attach(node, places, count):
+    def setup_output_hook(self, args: Any) -> Any:
+        def attach(node: Any, places: Any, count: int) -> None:
             self.output_places, self.n_outputs = places, count
             node.register_prehook(self._on_outputs)
 
@@ -107,7 +111,7 @@ class BackwardHook:
         wrapped = self._wrap(args, attach)
         return wrapped[0] if single else wrapped
 
-    def _on_outputs(self, grad_output):
+    def _on_outputs(self, grad_output: Any) -> Any:
         current = self._spread(grad_output, self.output_places, self.n_outputs)
         for hook in self.user_pre_hooks:
             current = self._checked(hook(self.module, current), current, "pre hook")

@@ -3,6 +3,7 @@ that help() is whole and concrete while the text stands in one place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -30,7 +31,7 @@ def words(n: int) -> dict[str, str]:
     }
 
 
-def documented(template: str, n: int, **further: Any) -> Any:
+def documented(template: str, n: int, **further: Any) -> Callable[[_T], _T]:
     """A decorator that gives a class or function its docstring: the template with the words of n dimensions."""
 
     def decorate(target: _T) -> _T:

@@ -6,12 +6,17 @@ puts
 its child's name in front, so the note ends up with the path as seen from the outermost module called.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
 
 _MARK = "__rushlight_modules__"
 
 
-def annotate(error, module, args, kwargs):
+def annotate(error: BaseException, module: Any, args: Any, kwargs: Any) -> None:
     """Adds or extends the note of `error`, which is leaving `module`'s call."""
     trace = getattr(error, _MARK, None)
     if trace is None:
@@ -51,14 +56,15 @@ def annotate(error, module, args, kwargs):
     trace["note"] = text
 
 
-def _name_of(child, module):
+def _name_of(child: Any, module: Any) -> str | None:
     for name, each in module.named_modules():
         if each is child:
-            return name
+            result: str | None = name
+            return result
     return ""
 
 
-def _line(module):
+def _line(module: Any) -> str:
     """The module in one line: its repr, or only its class where it has children."""
     if module._modules:
         return type(module).__name__
@@ -66,7 +72,7 @@ def _line(module):
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-def _describe(x, depth=0):
+def _describe(x: Any, depth: int = 0) -> str:
     if isinstance(x, rl.Tensor):
         return f"{tuple(x.shape)} {str(x.dtype).rpartition('.')[2]}"
     if isinstance(x, (list, tuple)) and depth < 2:
@@ -78,12 +84,12 @@ def _describe(x, depth=0):
     return type(x).__name__
 
 
-def _given(args, kwargs):
+def _given(args: Any, kwargs: Any) -> str:
     parts = [_describe(a) for a in args] + [f"{k}={_describe(v)}" for k, v in kwargs.items()]
     return ", ".join(parts) if parts else "no arguments"
 
 
-def load_hints(missing, unexpected):
+def load_hints(missing: Sequence[str], unexpected: Sequence[str]) -> list[str]:
     """What to do about keys of a state dict that do not match the model's, as lines of text."""
     hints = []
     for prefix in ("module.", "_orig_mod."):

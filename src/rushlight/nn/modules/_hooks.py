@@ -15,7 +15,7 @@ def home() -> Any:
     return sys.modules["rushlight.nn.modules.module"]
 
 
-def call(self, args, kwargs):
+def call(self: rl.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """module(*args, **kwargs) with all hooks."""
     every = home()
     if not (
@@ -36,7 +36,7 @@ def call(self, args, kwargs):
         raise
 
 
-def _forward_tables(self):
+def _forward_tables(self: rl.nn.Module) -> Any:
     """(hooks, those that take kwargs, those called after a failure too): the global ones, then the module's."""
     every = home()
     return (
@@ -49,7 +49,7 @@ def _forward_tables(self):
     )
 
 
-def _quietly(hook, module, args, result, kwargs):
+def _quietly(hook: Any, module: rl.nn.Module, args: Any, result: Any, kwargs: Any) -> None:
     try:
         if kwargs is None:
             hook(module, args, result)
@@ -62,7 +62,7 @@ def _quietly(hook, module, args, result, kwargs):
         )
 
 
-def _backward_lists(self):
+def _backward_lists(self: rl.nn.Module) -> tuple[list[Any], list[Any], list[Any]]:
     full: list[Any] = []
     old: list[Any] = []
     every = home()
@@ -73,7 +73,7 @@ def _backward_lists(self):
     return full, old, [*every._global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
 
-def _inner(self, args, kwargs, always_called):
+def _inner(self: rl.nn.Module, args: Any, kwargs: Any, always_called: set[int]) -> Any:
     for hook_id, hook in (*home()._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
         if hook_id in self._forward_pre_hooks_with_kwargs:
             changed = hook(self, args, kwargs)
@@ -120,7 +120,7 @@ def _inner(self, args, kwargs, always_called):
     return result
 
 
-def _attach_old(self, hooks, args, result):
+def _attach_old(self: rl.nn.Module, hooks: Any, args: Any, result: Any) -> None:
     """The old kind of backward hook: put on the node of the first tensor of the result."""
     tensor = result
     while not isinstance(tensor, rl.Tensor):
@@ -136,7 +136,7 @@ def _attach_old(self, hooks, args, result):
         _warn_partial(args, result, tensor.grad_fn)
 
 
-def _warn_partial(args, result, node):
+def _warn_partial(args: Any, result: Any, node: Any) -> None:
     """The old kind of hook sits on one node: warns where that is not the whole of the module's boundary."""
     results = (result,) if isinstance(result, rl.Tensor) else result
     if not (isinstance(results, tuple) and all(isinstance(r, rl.Tensor) for r in results)):
@@ -151,7 +151,7 @@ def _warn_partial(args, result, node):
         _partial("when the forward contains multiple autograd Nodes", "grad_input")
 
 
-def _partial(when, what):
+def _partial(when: str, what: str) -> None:
     warnings.warn(
         f"Using a non-full backward hook {when} is deprecated: the hook misses some of the {what}. Please use "
         "register_full_backward_hook, which sees all of them.",

@@ -1,5 +1,7 @@
 """What no machine has memory for is refused before a loop of millions of steps runs into it."""
 
+from __future__ import annotations
+
 import operator
 import os
 
@@ -8,11 +10,11 @@ import rushlight as rl
 OBJECT_BYTES = 400  # less than any module or parameter takes as an object
 
 
-def _physical_bytes():
+def _physical_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def check_memory(argument, count, bytes_each):
+def check_memory(argument: str, count: int, bytes_each: int) -> None:
     """Raises OutOfMemoryError where `count` parts of `bytes_each` bytes are more than the machine's memory."""
     need = operator.index(count) * bytes_each
     if need > _physical_bytes():

@@ -80,7 +80,7 @@ def to(self: _M, *args: Any, **kwargs: Any) -> _M:
             f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
         )
 
-    def convert(t):
+    def convert(t: rl.Tensor) -> rl.Tensor:
         kind = dtype if dtype is not None and (t.is_floating_point() or t.is_complex()) else None
         if memory_format is not None and t.dim() in (4, 5):
             return t.to(device, kind, non_blocking, memory_format=memory_format)
@@ -89,7 +89,7 @@ def to(self: _M, *args: Any, **kwargs: Any) -> _M:
     return self._apply(convert)
 
 
-def _give_grad(param, grad, changed, swap):
+def _give_grad(param: rl.Tensor, grad: rl.Tensor, changed: rl.Tensor, swap: bool) -> None:
     """Sets param.grad to the converted gradient; if parameters are swapped, to the same object."""
     requires_grad = grad.requires_grad
     if swap and changed is not grad:
@@ -98,30 +98,39 @@ def _give_grad(param, grad, changed, swap):
     param.grad = changed.requires_grad_(requires_grad)
 
 
-def _swaps():
+def _swaps() -> bool:
     from rushlight import __future__
 
-    return __future__.get_swap_module_params_on_conversion()
+    result: bool = __future__.get_swap_module_params_on_conversion()
+    return result
 
 
-def _overwrites():
+def _overwrites() -> bool:
     from rushlight import __future__
 
-    return __future__.get_overwrite_module_params_on_conversion()
+    result: bool = __future__.get_overwrite_module_params_on_conversion()
+    return result
 
 
-def _wraps(t):
+def _wraps(t: rl.Tensor) -> bool:
     """Whether t is a tensor without memory of its own, whose data can't be given to another."""
     if type(t) in (rl.Tensor, Parameter):
         return False
     from rushlight.utils._python_dispatch import is_traceable_wrapper_subclass
 
-    return is_traceable_wrapper_subclass(t)
+    result: bool = is_traceable_wrapper_subclass(t)
+    return result
 
 
 def _parse_to(
-    *args, device=None, dtype=None, non_blocking=False, copy=False, memory_format=None, tensor=None
-):
+    *args: Any,
+    device: Any = None,
+    dtype: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+    tensor: rl.Tensor | None = None,
+) -> Any:
     """(device, dtype, non_blocking, memory_format) of the arguments that `to` takes in their three forms."""
     rest = list(args)
     if tensor is not None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     _M = TypeVar("_M", bound=Module)
 
 
-def _register(table, hook, prepend=False, extra=(), call_hook=True):
+def _register(
+    table: Any, hook: Any, prepend: bool = False, extra: Any = (), call_hook: bool = True
+) -> RemovableHandle:
     if call_hook:
         _C._use_module_hooks()
     handle = RemovableHandle(table, extra_dict=list(extra))
@@ -69,7 +71,7 @@ def register_module_forward_hook(
     return _register(_hooks.home()._global_forward_hooks, hook, extra=extra)
 
 
-def _set_global_backward(full):
+def _set_global_backward(full: bool) -> None:
     if _hooks.home()._global_is_full_backward_hook is (not full):
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook: "
@@ -157,12 +159,12 @@ class _WrappedHook:
 
     __module__ = "rushlight.nn.modules.module"  # where files name it
 
-    def __init__(self, hook, module=None):
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook
         self.with_module = module is not None
         self.module: Any = weakref.ref(module) if module is not None else None
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
@@ -170,21 +172,21 @@ class _WrappedHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {
             "hook": self.hook,
             "with_module": self.with_module,
             "module": self.module() if self.with_module else None,
         }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.hook, self.with_module = state["hook"], state["with_module"]
         if self.with_module and state["module"] is None:
             raise RuntimeError("You are trying to revive the hook of a dead Module!")
         self.module = weakref.ref(state["module"]) if self.with_module else None
 
 
-def _mixed_kinds():
+def _mixed_kinds() -> Any:
     return RuntimeError(
         "Cannot use both regular backward hooks and full backward hooks on a single Module: "
         "register_full_backward_hook serves for all"

@@ -27,7 +27,7 @@ _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return super().__repr__()
@@ -59,7 +59,7 @@ def set_extra_state(self: Module, state: Any) -> None:
     )
 
 
-def _save_to_state_dict(self, destination, prefix, keep_vars):
+def _save_to_state_dict(self: rl.nn.Module, destination: Any, prefix: str, keep_vars: bool) -> None:
     """Writes this module's own parameters and buffers, not its children's."""
     hidden = self._non_persistent_buffers_set
     kept = {name: buffer for name, buffer in self._buffers.items() if name not in hidden}
@@ -124,8 +124,15 @@ def state_dict(
 
 
 def _load_from_state_dict(
-    self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-):
+    self: rl.nn.Module,
+    state_dict: dict[str, Any],
+    prefix: str,
+    local_metadata: dict[str, Any],
+    strict: bool,
+    missing_keys: list[str],
+    unexpected_keys: list[str],
+    error_msgs: list[str],
+) -> None:
     """Reads this module's own parameters and buffers, not its children's; reports into the three
     lists."""
     for hook in self._load_state_dict_pre_hooks.values():
@@ -155,7 +162,7 @@ def _load_from_state_dict(
                     unexpected_keys.append(key)
 
 
-def _swap_in(param, value, assign):
+def _swap_in(param: Any, value: rl.Tensor, assign: bool) -> None:
     """Puts what param.module_load(value) gives in the place of param, whose object stays."""
     new = param.module_load(value, assign=assign)
     if new is value or new is param:
@@ -171,7 +178,9 @@ def _swap_in(param, value, assign):
     rl.utils.swap_tensors(param, new)
 
 
-def _load_one(self, name, param, key, value, assign, error_msgs):
+def _load_one(
+    self: rl.nn.Module, name: str, param: Any, key: str, value: Any, assign: bool, error_msgs: list[str]
+) -> None:
     if not isinstance(value, Tensor):
         error_msgs.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
@@ -219,7 +228,9 @@ def _load_one(self, name, param, key, value, assign, error_msgs):
         )
 
 
-def _load_below(module, state, prefix, metadata, assign, reports):
+def _load_below(
+    module: rl.nn.Module, state: Any, prefix: str, metadata: Any, assign: bool, reports: Any
+) -> None:
     """Loads a module and its children; reports: the lists of missing keys, unexpected keys and errors."""
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:

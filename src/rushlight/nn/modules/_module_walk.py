@@ -89,7 +89,8 @@ def get_parameter(self: Module, target: str) -> Parameter:
     Raises:
         AttributeError: there is no parameter at the path.
     """
-    return self._get_member(target, "parameter")
+    result: Parameter = self._get_member(target, "parameter")
+    return result
 
 
 def get_buffer(self: Module, target: str) -> Tensor:
@@ -101,7 +102,8 @@ def get_buffer(self: Module, target: str) -> Tensor:
     Raises:
         AttributeError: there is no buffer at the path.
     """
-    return self._get_member(target, "buffer")
+    out: Tensor = self._get_member(target, "buffer")
+    return out
 
 
 def _named_members(

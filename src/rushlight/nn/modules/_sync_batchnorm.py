@@ -1,25 +1,28 @@
 """Batch normalisation whose statistics are summed over processes, written with ops and all_reduce."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import rushlight as rl
 
 
 @functools.cache
-def _all_sum():
+def _all_sum() -> Any:
     # Made on first use: most programs have one process.
     class AllSum(rl.autograd.Function):
         """The sum of a tensor over all processes; its gradient is the sum of theirs."""
 
         @staticmethod
-        def forward(ctx, x, group):
+        def forward(ctx: Any, x: rl.Tensor, group: Any) -> Any:
             ctx.group = group
             x = x.clone()
             rl.distributed.all_reduce(x, group=group)
             return x
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx: Any, grad: rl.Tensor) -> Any:
             grad = grad.clone()
             rl.distributed.all_reduce(grad, group=ctx.group)
             return grad, None
@@ -27,7 +30,7 @@ def _all_sum():
     return AllSum
 
 
-def sync_batch_norm(module, input):
+def sync_batch_norm(module: Any, input: rl.Tensor) -> rl.Tensor:
     """input normalised by the mean and variance over all processes; updates the module's running
     statistics."""
     dims = [d for d in range(input.dim()) if d != 1]
@@ -50,4 +53,5 @@ def sync_batch_norm(module, input):
     out = (input - mean.view(shape)) * (var + module.eps).rsqrt().view(shape)
     if module.weight is not None:
         out = out * module.weight.view(shape)
-    return out if module.bias is None else out + module.bias.view(shape)
+    result: rl.Tensor = out if module.bias is None else out + module.bias.view(shape)
+    return result

@@ -825,7 +825,7 @@ class MultiheadAttention(Module):
             setattr(self, name, Parameter(rl.empty((1, 1, embed_dim), **made)) if add_bias_kv else None)
         self._reset_parameters()
 
-    def _reset_parameters(self):
+    def _reset_parameters(self) -> None:
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -894,6 +894,7 @@ class MultiheadAttention(Module):
             reason = why_not(self, query, key, value, masks)
             if reason is None:
                 merged, mask_type = self.merge_masks(*masks, query)
+                assert self.in_proj_weight is not None  # why_not says so of another
                 return rl._native_multi_head_attention(
                     query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
                     self.out_proj.weight, self.out_proj.bias, merged, need_weights, average_attn_weights, mask_type,

@@ -92,7 +92,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def reset_parameters(self) -> None:
         """Draws the parameters of head and clusters anew, as `nn.Linear` does."""
         self.head.reset_parameters()
-        for down, up in self.tail:  # type: ignore[misc, has-type]
+        for down, up in self.tail:  # type: ignore[misc]
             down.reset_parameters()  # type: ignore[has-type]
             up.reset_parameters()  # type: ignore[has-type]
 
@@ -147,7 +147,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)
 
-    def _get_full_log_prob(self, input, head_output):
+    def _get_full_log_prob(self, input: Tensor, head_output: Tensor) -> Tensor:
         head = F.log_softmax(head_output, dim=1)
         parts = [head[:, : self.shortlist_size]]
         for i in range(self.n_clusters):
@@ -170,7 +170,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             input (Tensor): (N, in_features).
         """
         head = self.head(input)
-        output = head.argmax(1)
+        output: Tensor = head.argmax(1)
         beyond = output >= self.shortlist_size
         if not beyond.any():
             return output

@@ -110,7 +110,7 @@ class _NormBase(Module):
         if self.affine:
             reset_affine(self)
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -120,9 +120,16 @@ class _NormBase(Module):
         )
 
     def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
-        version = local_metadata.get("version", None)
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats:
             # Files of the first version do not count batches.
             key = prefix + "num_batches_tracked"
@@ -155,21 +162,21 @@ class _BatchNorm(_NormBase):
 
 @documented(_DOC, 1, shape="(N, C) or (N, C, L)", given="8, 16, 50")
 class BatchNorm1d(_BatchNorm):
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() not in (2, 3):
             raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
 
 
 @documented(_DOC, 2, shape="(N, C, H, W)", given="8, 16, 32, 32")
 class BatchNorm2d(_BatchNorm):
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 4:
             raise ValueError(f"expected 4D input (got {input.dim()}D input)")
 
 
 @documented(_DOC, 3, shape="(N, C, D, H, W)", given="2, 16, 4, 8, 8")
 class BatchNorm3d(_BatchNorm):
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
 
@@ -276,11 +283,11 @@ class SyncBatchNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
-    def _check_non_zero_input_channels(self, input):
+    def _check_non_zero_input_channels(self, input: Tensor) -> None:
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 

@@ -32,7 +32,7 @@ class Container(Module):
             self.add_module(name, module)
 
 
-def _position(index, length, what="index"):
+def _position(index: Any, length: int, what: str = "index") -> int:
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"{what} {index} is out of range")
@@ -42,10 +42,10 @@ def _position(index, length, what="index"):
 class _Numbered(Module):
     """What Sequential and ModuleList share: children named '0', '1', ... in order."""
 
-    def _key(self, index):
+    def _key(self, index: Any) -> str:
         return list(self._modules)[_position(index, len(self._modules))]
 
-    def _renumber(self, modules):
+    def _renumber(self, modules: Any) -> None:
         self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
 
     def __len__(self) -> int:
@@ -76,7 +76,8 @@ class _Numbered(Module):
         """
         module = self[key]  # type: ignore[index]
         del self[key]
-        return module
+        result: Module = module
+        return result
 
 
 class Sequential(_Numbered):
@@ -179,7 +180,7 @@ class Sequential(_Numbered):
         out = Sequential()
         return out.extend(self).extend(other)
 
-    def __iadd__(self, other: Sequential) -> Self:  # type: ignore[misc]
+    def __iadd__(self, other: Sequential) -> Self:
         if not isinstance(other, Sequential):
             raise ValueError(
                 f"add operator supports only objects of Sequential class, but {type(other)} is given."
@@ -198,7 +199,7 @@ class Sequential(_Numbered):
         return self.extend(list(self) * (other - 1))
 
 
-def _check_times(other):
+def _check_times(other: Any) -> None:
     if not isinstance(other, int):
         raise TypeError(f"unsupported operand type(s) for *: {Sequential} and {type(other)}")
     if other <= 0:
@@ -404,14 +405,14 @@ class ModuleDict(Module):
             self[pair[0]] = pair[1]
 
 
-def _as_parameter(value):
+def _as_parameter(value: Any) -> Any:
     """Tensors put in a list or dictionary of parameters become Parameters; other things stay as they are."""
     if isinstance(value, rl.Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
 
 
-def _parameter_line(name, value, old_type=False):
+def _parameter_line(name: Any, value: Any, old_type: bool = False) -> str:
     """One line of a repr. A ParameterDict names types in the old way, torch.FloatTensor."""
     if isinstance(value, rl.Tensor):
         type_name = value.type() if old_type else str(value.dtype).replace("rushlight.", "torch.")
@@ -531,7 +532,7 @@ class ParameterDict(Module):
         if parameters is not None:
             self.update(parameters)
 
-    def _name(self, key):
+    def _name(self, key: Any) -> str:
         if not isinstance(key, str):
             raise TypeError(
                 "Index given to ParameterDict cannot be used as a key as it is not a string (type is "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import rushlight as rl
@@ -131,6 +132,7 @@ class _ConvNd(Module):
         self.kernel_size, self.stride, self.dilation = kernel_size, stride, dilation
         self.padding, self.padding_mode = padding, padding_mode
         self.transposed, self.output_padding = transposed, output_padding
+        self._reversed_padding_repeated_twice: Sequence[int]
         # The sizes that `pad` wants where the mode is not 'zeros': the last dimension first.
         if isinstance(padding, str):
             around = [0, 0] * len(kernel_size)
@@ -200,12 +202,14 @@ class _Conv(_ConvNd):
             bias, padding_mode, device, dtype,
         )  # fmt: skip
 
-    def _conv_forward(self, input, weight, bias):
+    def _conv_forward(self, input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         op = getattr(F, self._name)
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-            return op(input, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
-        return op(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+            out: Tensor = op(input, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
+            return out
+        result: Tensor = op(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        return result
 
     def forward(self, input: Tensor) -> Tensor:
         own = self._parameters
@@ -251,8 +255,15 @@ class _ConvTransposeNd(_ConvNd):
         )  # fmt: skip
 
     def _output_padding(
-        self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None
-    ):
+        self,
+        input: Tensor,
+        output_size: Sequence[int] | None,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        kernel_size: Sequence[int],
+        num_spatial_dims: int,
+        dilation: Sequence[int] | None = None,
+    ) -> Sequence[int]:
         """The output_padding that gives a result of output_size."""
         if output_size is None:
             return _ntuple(num_spatial_dims)(self.output_padding)
@@ -278,12 +289,14 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(output_size, least, strict=True)]
 
     def forward(self, input: Any, output_size: Any = None) -> Tensor:
+        assert not isinstance(self.padding, str)  # the constructor takes none
         extra = self._output_padding(
             input, output_size, self.stride, self.padding, self.kernel_size, self._dims, self.dilation
         )
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
+        return out
 
 
 @documented(_CONV_TRANSPOSE_DOC, 1, given="8, 16, 50", result="8, 3, 100")
@@ -334,7 +347,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
             self.bias.materialize((self.out_channels,))
         self.reset_parameters()
 
-    def _get_in_channels(self, input):
+    def _get_in_channels(self, input: Tensor) -> int:
         n = self._dims
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rushlight._C import Size, Tensor
 from rushlight.nn.modules.module import Module
@@ -71,7 +72,7 @@ class Unflatten(Module):
         self.dim = dim
         self.unflattened_size = unflattened_size
 
-    def _require_tuple_tuple(self, input):
+    def _require_tuple_tuple(self, input: Any) -> None:
         if not isinstance(input, tuple):
             raise TypeError(
                 f"unflattened_size must be a tuple of tuples, but found type {type(input).__name__}"
@@ -83,7 +84,7 @@ class Unflatten(Module):
                     f"{type(pair).__name__} at pos {i}"
                 )
 
-    def _require_tuple_int(self, input):
+    def _require_tuple_int(self, input: Any) -> None:
         if not isinstance(input, (tuple, list)):
             raise TypeError(
                 f"unflattened_size must be a tuple of ints, but found type {type(input).__name__}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from rushlight._C import Tensor, device, dtype
 from rushlight.nn import functional as F
@@ -64,18 +65,25 @@ class _InstanceNorm(_NormBase):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
-    def _check_input_dim(self, input):
+    def _check_input_dim(self, input: Tensor) -> None:
         n = self._dims
         if input.dim() not in (n + 1, n + 2):
             raise ValueError(f"expected {n + 1}D or {n + 2}D input (got {input.dim()}D input)")
 
-    def _get_no_batch_dim(self):
+    def _get_no_batch_dim(self) -> int:
         return self._dims + 1
 
     def _load_from_state_dict(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
-        version = local_metadata.get("version", None)
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("version")
         if version is None and not self.track_running_stats:
             # Very old files hold running statistics that were never meant to be used.
             found = [k for k in (prefix + "running_mean", prefix + "running_var") if k in state_dict]
@@ -93,7 +101,7 @@ class _InstanceNorm(_NormBase):
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
 
-    def _apply_instance_norm(self, input):
+    def _apply_instance_norm(self, input: Tensor) -> Tensor:
         own_statistics = self.training or not self.track_running_stats
         momentum = 0.0 if self.momentum is None else self.momentum
         running = self.running_mean, self.running_var

@@ -45,7 +45,7 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
 
-    def _save_to_state_dict(self, destination, prefix, keep_vars):
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         # A lazy parameter is saved as it is: it has no detach() of a shape.
         for table in (self._parameters, self._buffers):
             for name, value in table.items():
@@ -53,8 +53,15 @@ class LazyModuleMixin:
                     destination[prefix + name] = value if is_lazy(value) or keep_vars else value.detach()
 
     def _lazy_load_hook(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         """Gives lazy parameters the shapes of the loaded ones."""
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             key = prefix + name
@@ -74,7 +81,7 @@ class LazyModuleMixin:
         """Returns whether some parameter or buffer of this module itself (not of children) has no shape yet."""
         return any(is_lazy(v) for v in (*self._parameters.values(), *self._buffers.values()))
 
-    def _infer_parameters(self, module, args, kwargs=None):
+    def _infer_parameters(self, module: Any, args: Any, kwargs: Any = None) -> None:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(
@@ -88,7 +95,7 @@ class LazyModuleMixin:
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
 
-    def _replicate_for_data_parallel(self):
+    def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(
             "Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward "
             "pass to correctly initialize the modules"

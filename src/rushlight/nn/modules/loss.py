@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rushlight._C import Tensor
 from rushlight.nn import _reduction
@@ -327,6 +328,9 @@ class BCEWithLogitsLoss(_Loss):
         >>> nn.BCEWithLogitsLoss()(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
         tensor(0.2201)
     """
+
+    weight: Tensor | None
+    pos_weight: Tensor | None
 
     def __init__(
         self,
@@ -669,12 +673,12 @@ class MultiMarginLoss(_WeightedLoss):
         )
 
 
-def _check_margin(loss, margin):
+def _check_margin(loss: Any, margin: float) -> None:
     if margin <= 0:
         raise ValueError(f"{type(loss).__name__}: expected margin to be greater than 0, got {margin} instead")
 
 
-def _triplet_options(loss):
+def _triplet_options(loss: Any) -> dict[str, Any]:
     return {"margin": loss.margin, "swap": loss.swap, "reduction": loss.reduction}
 
 
@@ -717,7 +721,7 @@ class TripletMarginLoss(_Loss):
         self.p, self.eps = p, eps
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        distance = {"p": self.p, "eps": self.eps}
+        distance: dict[str, Any] = {"p": self.p, "eps": self.eps}
         return F.triplet_margin_loss(anchor, positive, negative, **distance, **_triplet_options(self))
 
 

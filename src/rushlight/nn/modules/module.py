@@ -36,7 +36,7 @@ __all__ = [
 Tensor = rl.Tensor
 
 
-def _addindent(text, spaces):
+def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line for line in rest)])
 
@@ -66,7 +66,7 @@ def _has_any_global_hook() -> int:
     )
 
 
-def _registered(hooks, module, name, value):
+def _registered(hooks: Any, module: Module, name: str, value: Any) -> Any:
     for hook in hooks.values():
         changed = hook(module, name, value)
         if changed is not None:
@@ -74,7 +74,7 @@ def _registered(hooks, module, name, value):
     return value
 
 
-def _check_name(module, kind, name, own):
+def _check_name(module: Module, kind: str, name: Any, own: Any) -> None:
     if not isinstance(name, str):
         raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
     if hasattr(module, name) and name not in own:
@@ -85,14 +85,14 @@ def _check_name(module, kind, name, own):
         raise KeyError(f'{kind} name can\'t be empty string ""')
 
 
-def _too_early(module, kind):
+def _too_early(module: Module, kind: str) -> AttributeError:
     return AttributeError(
         f"cannot assign {kind} before Module.__init__() call\n  Begin {type(module).__name__}.__init__() with "
         "super().__init__()."
     )
 
 
-def _no_forward(self, *input):
+def _no_forward(self: Module, *input: Any) -> None:
     """Computes the module's output from its inputs. Call the module itself instead, so that hooks run too."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -194,7 +194,7 @@ class Module:
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def _call_impl(self, *args, **kwargs):
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         return _hooks.call(self, args, kwargs)
@@ -547,7 +547,7 @@ class Module:
     def __getattr__(self, name: str) -> Tensor | Module:
         own = self.__dict__
         for kind in ("_parameters", "_buffers", "_modules"):
-            table = own.get(kind)
+            table: dict[str, Tensor | Module] | None = own.get(kind)
             if table is not None and name in table:
                 return table[name]
         if not own and name != "__dict__":
@@ -626,7 +626,7 @@ class Module:
         )
         return sorted({name for name in names if not name[0].isdigit()})
 
-    def _replicate_for_data_parallel(self):
+    def _replicate_for_data_parallel(self) -> Self:
         replica = object.__new__(type(self))
         own = self.__dict__
         tables = {"_parameters": {}, "_buffers": dict(own["_buffers"]), "_modules": dict(own["_modules"])}
@@ -635,7 +635,7 @@ class Module:
 
     # Text
 
-    def _get_name(self):
+    def _get_name(self) -> str:
         return type(self).__name__
 
     def extra_repr(self) -> str:
@@ -674,7 +674,7 @@ _C._give_module_call(Module)
 Module._wrapped_call_impl = Module.__call__  # the name that subclasses of PyTorch's know it by
 
 
-def _register_buffer(module, name, value, persistent):
+def _register_buffer(module: Module, name: str, value: Any, persistent: bool) -> None:
     """register_buffer() of a subclass may lack the argument `persistent`, which is newer than the method."""
     import inspect
 
@@ -691,7 +691,7 @@ def _register_buffer(module, name, value, persistent):
         )
 
 
-def _forget(own, name, *tables):
+def _forget(own: Any, name: str, *tables: str) -> None:
     """Removes a name from the instance dictionary and from other tables, before it is registered anew."""
     own.pop(name, None)
     for table in tables:
@@ -702,5 +702,5 @@ def _forget(own, name, *tables):
         own["_non_persistent_buffers_set"].discard(name)
 
 
-def _typename(x):
+def _typename(x: Any) -> str:
     return rl.typename(x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight._C import Size, Tensor, device, dtype
@@ -86,8 +86,12 @@ class CrossMapLRN2d(_ResponseNorm):
         return input / (total * self.alpha + self.k).pow(self.beta)
 
 
-def _sizes(normalized_shape):
-    return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+def _sizes(normalized_shape: Any) -> tuple[int, ...]:
+    return (
+        (cast(int, normalized_shape),)
+        if isinstance(normalized_shape, numbers.Integral)
+        else tuple(normalized_shape)
+    )
 
 
 class LayerNorm(Module):

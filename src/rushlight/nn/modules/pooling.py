@@ -185,7 +185,7 @@ class _MaxPoolNd(Module):
         )
 
     def forward(self, input: Any) -> Tensor:
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input,
             self.kernel_size,
             self.stride,
@@ -194,6 +194,7 @@ class _MaxPoolNd(Module):
             self.ceil_mode,
             self.return_indices,
         )
+        return out
 
 
 @documented(_MAX_POOL_DOC, 1, given="8, 16, 50", result="8, 16, 25")
@@ -225,9 +226,10 @@ class _MaxUnpoolNd(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
     def forward(self, input: Any, indices: Tensor, output_size: Any = None) -> Tensor:
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
+        return out
 
 
 @documented(_MAX_UNPOOL_DOC, 1, given="1, 2, 6")
@@ -297,7 +299,7 @@ class _AvgPoolDivisor(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input,
             self.kernel_size,
             self.stride,
@@ -306,6 +308,7 @@ class _AvgPoolDivisor(_AvgPoolNd):
             self.count_include_pad,
             self.divisor_override,
         )
+        return out
 
 
 @documented(_AVG_POOL_DOC, 2, divisor=_DIVISOR, given="8, 16, 32, 32", result="8, 16, 16, 16")
@@ -353,7 +356,7 @@ class _FractionalMaxPoolNd(Module):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor) -> Tensor:
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input,
             self.kernel_size,
             self.output_size,
@@ -361,6 +364,7 @@ class _FractionalMaxPoolNd(Module):
             self.return_indices,
             self._random_samples,
         )
+        return out
 
 
 @documented(_FRACTIONAL_DOC, 2, given="8, 16, 20, 20", result="8, 16, 14, 14")
@@ -397,9 +401,10 @@ class _LPPoolNd(Module):
         )
 
     def forward(self, input: Any) -> Tensor:
-        return getattr(F, self._name)(
+        out: Tensor = getattr(F, self._name)(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
+        return out
 
 
 @documented(_LP_POOL_DOC, 1, given="8, 16, 50", result="8, 16, 24")
@@ -439,7 +444,8 @@ class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
         self.return_indices = return_indices
 
     def forward(self, input: Any) -> Tensor:
-        return getattr(F, self._name)(input, self.output_size, self.return_indices)
+        out: Tensor = getattr(F, self._name)(input, self.output_size, self.return_indices)
+        return out
 
 
 @_adaptive("Max", 1, "8, 16, 50", "8, 16, 1")
@@ -459,7 +465,8 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
     def forward(self, input: Any) -> Tensor:
-        return getattr(F, self._name)(input, self.output_size)
+        out: Tensor = getattr(F, self._name)(input, self.output_size)
+        return out
 
 
 @_adaptive("Avg", 1, "8, 16, 50", "8, 16, 1")

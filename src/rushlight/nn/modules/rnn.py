@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self, overload
 
 import rushlight as rl
 from rushlight._C import Tensor, device, dtype
@@ -112,7 +113,7 @@ class RNNBase(Module):
         self._init_flat_weights()
         self.reset_parameters()
 
-    def _init_flat_weights(self):
+    def _init_flat_weights(self) -> None:
         self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -124,7 +125,7 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Does nothing: weights need no common buffer here. Programs written for GPUs call it."""
 
-    def _apply(self, fn, recurse=True):
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         self._flat_weights = []
         out = super()._apply(fn, recurse)
         self._init_flat_weights()
@@ -205,7 +206,7 @@ class RNNBase(Module):
             return hx
         return hx.index_select(1, permutation)
 
-    def _weights_now(self):
+    def _weights_now(self) -> list[Any]:
         """The weights in order; looked up by name where something replaced one (parametrisations, swaps)."""
         own = self._parameters
         try:
@@ -213,7 +214,7 @@ class RNNBase(Module):
         except KeyError:
             return [getattr(self, name) for name in self._flat_weights_names]
 
-    def _prepare(self, input, hx):
+    def _prepare(self, input: Any, hx: Any) -> Any:
         """(data, batch_sizes, sorted_indices, unsorted_indices, batched, first state or None)."""
         name = type(self).__name__
         if isinstance(input, PackedSequence):
@@ -252,7 +253,7 @@ class RNNBase(Module):
                 hx = tuple(s.unsqueeze(1) for s in hx) if isinstance(hx, tuple) else hx.unsqueeze(1)
         return input, None, None, None, batched, hx
 
-    def _finish(self, output, hidden, packed, batched):
+    def _finish(self, output: Any, hidden: Any, packed: Any, batched: bool) -> Any:
         """The result in the form of the input."""
         if packed is not None:
             batch_sizes, sorted_indices, unsorted_indices = packed
@@ -263,7 +264,7 @@ class RNNBase(Module):
             hidden = tuple(h.squeeze(1) for h in hidden) if isinstance(hidden, tuple) else hidden.squeeze(1)
         return output, hidden
 
-    def _options(self, packed):
+    def _options(self, packed: Any) -> Any:
         common = (
             self._weights_now(),
             self.bias,
@@ -301,12 +302,12 @@ class RNNBase(Module):
         """Returns the weights as a list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
-    def _replicate_for_data_parallel(self):
+    def _replicate_for_data_parallel(self) -> Any:
         replica = super()._replicate_for_data_parallel()
         replica._flat_weights = replica._flat_weights[:]
         return replica
 
-    def _one_state(self, run, input, hx):
+    def _one_state(self, run: Callable[..., Any], input: Any, hx: Any) -> Any:
         """forward of the networks with a single state."""
         data, batch_sizes, order, back, batched, hx = self._prepare(input, hx)
         if hx is None:
@@ -365,9 +366,14 @@ class RNN(RNNBase):
             raise ValueError(f"Unknown nonlinearity {self.nonlinearity!r}: 'tanh' and 'relu' are known")
         super().__init__(f"RNN_{self.nonlinearity.upper()}", *first, *rest, **kwargs)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    @overload
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Any]:
         run = recurrent.rnn_tanh if self.mode == "RNN_TANH" else recurrent.rnn_relu
-        return self._one_state(run, input, hx)
+        out: tuple[Any, Any] = self._one_state(run, input, hx)
+        return out
 
 
 class GRU(RNNBase):
@@ -410,8 +416,13 @@ class GRU(RNNBase):
             raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__("GRU", *args, **kwargs)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return self._one_state(recurrent.gru, input, hx)
+    @overload
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def forward(self, input: PackedSequence, hx: Tensor | None = None) -> tuple[PackedSequence, Tensor]: ...
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Any, Any]:
+        out: tuple[Any, Any] = self._one_state(recurrent.gru, input, hx)
+        return out
 
 
 class LSTM(RNNBase):
@@ -480,7 +491,17 @@ class LSTM(RNNBase):
             return hx
         return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+    @overload
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...
+    @overload
+    def forward(
+        self, input: PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
+    def forward(
+        self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, Any]:
         """Runs the network over a batch of sequences.
 
         Args:
@@ -502,9 +523,11 @@ class LSTM(RNNBase):
         self.check_forward_args(data, hx, batch_sizes)
         if batch_sizes is None:
             output, h, c = recurrent.lstm(data, hx, *self._options(False))
-            return self._finish(output, (h, c), None, batched)
+            out: tuple[Any, Any] = self._finish(output, (h, c), None, batched)
+            return out
         output, h, c = recurrent.lstm(data, batch_sizes, hx, *self._options(True))
-        return self._finish(output, (h, c), (batch_sizes, order, back), True)
+        result: tuple[Any, Any] = self._finish(output, (h, c), (batch_sizes, order, back), True)
+        return result
 
 
 class RNNCellBase(Module):
@@ -522,6 +545,11 @@ class RNNCellBase(Module):
         >>> nn.RNNCellBase(10, 20, bias=True, num_chunks=4).weight_ih.shape
         torch.Size([80, 10])
     """
+
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -561,7 +589,7 @@ class RNNCellBase(Module):
             text += f", nonlinearity={self.nonlinearity}"
         return text
 
-    def _check(self, input, states):
+    def _check(self, input: Tensor, states: Any) -> None:
         name = type(self).__name__
         if input.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
@@ -583,7 +611,7 @@ class RNNCellBase(Module):
                         f"Input batch size {input.size(0)} doesn't match hidden batch size {state.size(0)}"
                     )
 
-    def _one_state(self, cell, input, hx):
+    def _one_state(self, cell: Callable[..., Tensor], input: Tensor, hx: Tensor | None) -> Tensor:
         self._check(input, () if hx is None else (hx,))
         batched = input.dim() == 2
         if not batched:

@@ -14,13 +14,13 @@ from rushlight.nn.parameter import Parameter
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-def _check_table(embeddings):
+def _check_table(embeddings: Tensor) -> Any:
     if embeddings.dim() != 2:
         raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
     return embeddings.shape
 
 
-def _wrap_padding(padding_idx, rows):
+def _wrap_padding(padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
@@ -28,7 +28,13 @@ def _wrap_padding(padding_idx, rows):
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-def _take_table(module, given, trained, device, dtype):
+def _take_table(
+    module: Any,
+    given: Tensor | None,
+    trained: bool,
+    device: rl.device | str | int | None,
+    dtype: rl.dtype | None,
+) -> None:
     """The table of an embedding: a given one, or a new one that starts at random."""
     shape = (module.num_embeddings, module.embedding_dim)
     if given is not None and tuple(given.shape) != shape:
@@ -102,7 +108,7 @@ class Embedding(Module):
         init.normal_(self.weight)
         self._fill_padding_idx_with_zero()
 
-    def _fill_padding_idx_with_zero(self):
+    def _fill_padding_idx_with_zero(self) -> None:
         if self.padding_idx is not None:
             with rl.no_grad():
                 self.weight[self.padding_idx].fill_(0)

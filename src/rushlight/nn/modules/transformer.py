@@ -27,11 +27,13 @@ __all__ = [
 ]
 
 
-def _generate_square_subsequent_mask(sz, device=None, dtype=None):
+def _generate_square_subsequent_mask(
+    sz: int, device: rl.device | str | int | None = None, dtype: rl.dtype | None = None
+) -> Tensor:
     return rl.triu(rl.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
 
-def _get_seq_len(src, batch_first):
+def _get_seq_len(src: Tensor, batch_first: bool) -> int | None:
     if src.is_nested:
         return None
     if src.dim() == 2:
@@ -39,14 +41,14 @@ def _get_seq_len(src, batch_first):
     return src.size(1 if batch_first else 0)
 
 
-def _get_clones(module, n):
+def _get_clones(module: Module, n: int) -> ModuleList:
     one = ModuleList([module])  # complains of what is no module
     values = sum(t.nbytes for t in (*one.parameters(), *one.buffers()) if t.device.type != "meta")
     check_memory("num_layers", n, values + OBJECT_BYTES * sum(1 for _ in one.modules()))
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
-def _get_activation_fn(activation):
+def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     if activation == "relu":
         return F.relu
     if activation == "gelu":
@@ -54,7 +56,9 @@ def _get_activation_fn(activation):
     raise RuntimeError(f"activation should be relu/gelu, not {activation}")
 
 
-def _detect_is_causal_mask(mask, is_causal=None, size=None):
+def _detect_is_causal_mask(
+    mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
+) -> bool:
     """Whether a mask is the causal one; told by is_causal, or compared where it is None."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
@@ -171,12 +175,13 @@ class Transformer(Module):
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )
-        return self.decoder(
+        out: Tensor = self.decoder(
             tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
             memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
             memory_is_causal=memory_is_causal,
         )  # fmt: skip
+        return out
 
     @staticmethod
     def generate_square_subsequent_mask(
@@ -197,7 +202,7 @@ class Transformer(Module):
         """
         return _generate_square_subsequent_mask(sz, device, dtype)
 
-    def _reset_parameters(self):
+    def _reset_parameters(self) -> None:
         for p in self.parameters():
             if p.dim() > 1:
                 init.xavier_uniform_(p)
@@ -292,7 +297,7 @@ class TransformerEncoder(Module):
             output = output.to_padded_tensor(0.0, src.size())
         return output if self.norm is None else self.norm(output)
 
-    def _may_nest(self, src, padding):
+    def _may_nest(self, src: Tensor, padding: Tensor | None) -> bool:
         """Whether a batch is run as a nested tensor: nobody trains, and the padding stands behind the sequences."""
         if padding is None or padding.dtype != rl.bool or src.dim() != 3 or src.is_nested or self.training:
             return False
@@ -307,12 +312,12 @@ class TransformerEncoder(Module):
         )
 
 
-def _are_booleans(*masks):
+def _are_booleans(*masks: Tensor | None) -> bool:
     """Whether masks are left as they are for attention's path of inference."""
     return all(m is None or m.dtype == rl.bool for m in masks)
 
 
-def _takes_nested(layer):
+def _takes_nested(layer: Any) -> bool:
     """Whether the layers of an encoder can run on nested tensors."""
     attention = getattr(layer, "self_attn", None)
     return (
@@ -394,13 +399,32 @@ class TransformerDecoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
-def _attend(attention, x, memory, attn_mask, key_padding_mask, is_causal):
+def _attend(
+    attention: Any,
+    x: Tensor,
+    memory: Tensor,
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    is_causal: bool,
+) -> Tensor:
     """Attention of x over memory, without its weights."""
     masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
-    return attention(x, memory, memory, need_weights=False, **masks)[0]
+    out: Tensor = attention(x, memory, memory, need_weights=False, **masks)[0]
+    return out
 
 
-def _make_rest(layer, d_model, dim_feedforward, dropout, activation, eps, norm_first, bias, count, made):
+def _make_rest(
+    layer: Any,
+    d_model: int,
+    dim_feedforward: int,
+    dropout: float,
+    activation: Any,
+    eps: float,
+    norm_first: bool,
+    bias: bool,
+    count: int,
+    made: dict[str, Any],
+) -> None:
     """What follows the attentions of a layer, in PyTorch's order: `count` norms and dropouts, and the network."""
     layer.linear1 = Linear(d_model, dim_feedforward, bias=bias, **made)
     layer.dropout = Dropout(dropout)
@@ -502,13 +526,18 @@ class TransformerEncoderLayer(Module):
             x = x + self._sa_block(self.norm1(x), src_mask, src_key_padding_mask, is_causal)
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
-        return self.norm2(x + self._ff_block(x))
+        out: Tensor = self.norm2(x + self._ff_block(x))
+        return out
 
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        return self.dropout1(_attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        out: Tensor = self.dropout1(_attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+        return out
 
-    def _ff_block(self, x):
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+    def _ff_block(self, x: Tensor) -> Tensor:
+        out: Tensor = self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return out
 
 
 class TransformerDecoderLayer(Module):
@@ -598,13 +627,28 @@ class TransformerDecoderLayer(Module):
             return x + self._ff_block(self.norm3(x))
         x = self.norm1(x + self._sa_block(x, *own))
         x = self.norm2(x + self._mha_block(x, *cross))
-        return self.norm3(x + self._ff_block(x))
+        out: Tensor = self.norm3(x + self._ff_block(x))
+        return out
 
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        return self.dropout1(_attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        out: Tensor = self.dropout1(_attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
+        return out
 
-    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
-        return self.dropout2(_attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal))
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        out: Tensor = self.dropout2(
+            _attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal)
+        )
+        return out
 
-    def _ff_block(self, x):
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+    def _ff_block(self, x: Tensor) -> Tensor:
+        out: Tensor = self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return out

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
-def _ntuple(n, name="each"):
+def _ntuple(n: int, name: str = "each") -> Callable[[Any], tuple[Any, ...]]:
     """A function: several numbers as a tuple, one number n times."""
 
-    def each(value):
+    def each(value: Any) -> tuple[Any, ...]:
         return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
     each.__name__ = name
@@ -22,12 +22,12 @@ _single, _pair = _ntuple(1, "_single"), _ntuple(2, "_pair")
 _triple, _quadruple = _ntuple(3, "_triple"), _ntuple(4, "_quadruple")
 
 
-def _reverse_repeat_tuple(t, n):
+def _reverse_repeat_tuple(t: Sequence[int], n: int) -> tuple[int, ...]:
     """(a, b) -> (b, b, a, a) for n = 2: the order in which `pad` wants its sizes."""
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
-def _list_with_default(out_size, defaults):
+def _list_with_default(out_size: Any, defaults: Sequence[int]) -> int | list[int]:
     """out_size with None replaced by the trailing sizes of `defaults`."""
     if isinstance(out_size, int):
         return out_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import rushlight as rl
@@ -11,29 +12,29 @@ from rushlight import distributed as dist
 class GradBucket:
     """Gradients on their way, as communication hooks get them: one flat tensor."""
 
-    def __init__(self, buffer, parameters):
+    def __init__(self, buffer: rl.Tensor, parameters: list[Any]) -> None:
         self._buffer, self._parameters = buffer, parameters
 
-    def index(self):
+    def index(self) -> int:
         return 0
 
-    def buffer(self):
+    def buffer(self) -> rl.Tensor:
         return self._buffer
 
-    def set_buffer(self, buffer):
+    def set_buffer(self, buffer: rl.Tensor) -> None:
         self._buffer = buffer
 
-    def gradients(self):
+    def gradients(self) -> list[rl.Tensor]:
         return _split(self._buffer, self._parameters)
 
-    def parameters(self):
+    def parameters(self) -> list[rl.Tensor]:
         return list(self._parameters)
 
-    def is_last(self):
+    def is_last(self) -> bool:
         return True
 
 
-def _split(flat, parameters):
+def _split(flat: rl.Tensor, parameters: Iterable[rl.Tensor]) -> list[rl.Tensor]:
     parts = flat.split([p.numel() for p in parameters])
     return [part.reshape(p.shape) for part, p in zip(parts, parameters, strict=True)]
 
@@ -41,19 +42,19 @@ def _split(flat, parameters):
 class Reducer:
     """Averages the gradients of parameters over a group, after the last of them is there."""
 
-    def __init__(self, module, group, find_unused):
+    def __init__(self, module: rl.nn.Module, group: Any, find_unused: bool) -> None:
         self._group, self._find_unused = group, find_unused
         self._names = {p: name for name, p in module.named_parameters() if p.requires_grad}
         self._parameters = list(self._names)
-        self._missing: set = set()  # parameters whose gradients this backward has yet to give
-        self._unused: set = set()
-        self._before: dict = {}  # gradients of unused parameters
+        self._missing: set[Any] = set()  # parameters whose gradients this backward has yet to give
+        self._unused: set[Any] = set()
+        self._before: dict[Any, Any] = {}  # gradients of unused parameters
         self._running = False
         self.hook = None
         for p in self._parameters:
             p.register_post_accumulate_grad_hook(self._ready)
 
-    def prepare_for_backward(self, outputs):
+    def prepare_for_backward(self, outputs: Any) -> None:
         """Before a backward that is to be averaged: which gradients it will give (all, where no outputs are given)."""
         self.check_finished()
         search = self._find_unused and (isinstance(outputs, rl.Tensor) or len(outputs))
@@ -63,11 +64,11 @@ class Reducer:
         if not self._missing:
             self._finish()
 
-    def stop(self):
+    def stop(self) -> None:
         """Before a backward whose gradients only accumulate."""
         self._running = False
 
-    def check_finished(self):
+    def check_finished(self) -> None:
         """Fails where the last backward left gradients out, for which the other processes wait."""
         if self._running and self._missing and len(self._missing) < len(self._parameters):
             names = ", ".join(self._names[p] for p in self._missing)
@@ -78,14 +79,14 @@ class Reducer:
                 f"`torch.nn.parallel.DistributedDataParallel`. Parameters without a gradient: {names}"
             )
 
-    def _ready(self, parameter):
+    def _ready(self, parameter: Any) -> None:
         if not self._running:
             return
         self._missing.discard(parameter)
         if not self._missing:
             self._finish()
 
-    def _finish(self):
+    def _finish(self) -> None:
         self._running = False
         self._before = {p: p.grad for p in self._unused}
         used = rl.tensor([p not in self._unused for p in self._parameters], dtype=rl.int32)
@@ -98,7 +99,7 @@ class Reducer:
             if not count:  # no process used it
                 p.grad = self._before.get(p)
 
-    def _average(self, parameters):
+    def _average(self, parameters: Any) -> None:
         """Averages the gradients of one dtype, in one message."""
         with rl.no_grad():
             grads = [rl.zeros_like(p) if p.grad is None else p.grad for p in parameters]
@@ -116,7 +117,7 @@ class Reducer:
                 else:
                     p.grad.copy_(part)
 
-    def _not_reached(self, outputs):
+    def _not_reached(self, outputs: Any) -> set[Any]:
         """The parameters that no output depends on."""
         reached: set[Any] = set()
         seen: set[Any] = set()
@@ -133,14 +134,14 @@ class Reducer:
         return set(self._parameters) - reached
 
 
-def _tensors(value):
+def _tensors(value: Any) -> list[rl.Tensor]:
     """All tensors in nested results."""
     from rushlight.utils import _pytree
 
     return [leaf for leaf in _pytree.tree_leaves(value) if isinstance(leaf, rl.Tensor)]
 
 
-def check_same(module, group):
+def check_same(module: rl.nn.Module, group: Any) -> None:
     """Fails unless every process has parameters of the same shapes."""
     shapes = [(tuple(p.shape), str(p.dtype)) for p in module.parameters()]
     everyones: list[Any] = [None] * dist.get_world_size(group)
@@ -153,7 +154,7 @@ def check_same(module, group):
             )
 
 
-def sync_states(tensors, group):
+def sync_states(tensors: Any, group: Any) -> None:
     """Gives every process the tensors of the first one."""
     with rl.no_grad():
         for dtype in dict.fromkeys(t.dtype for t in tensors):

@@ -1,5 +1,10 @@
 """DataParallel on one device: the interface of the many-GPU form, and the module's own call."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
 from rushlight.nn.modules.module import Module
 
@@ -23,7 +28,13 @@ class DataParallel(Module):
         torch.Size([3, 1])
     """
 
-    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Sequence[int | rl.device] | None = None,
+        output_device: int | rl.device | None = None,
+        dim: int = 0,
+    ) -> None:
         super().__init__()
         available = rl.cuda.device_count() if rl.cuda.is_available() else 0
         if device_ids is None:
@@ -44,10 +55,10 @@ class DataParallel(Module):
             else (device_ids[0] if available and device_ids else None)
         )
 
-    def forward(self, *inputs, **kwargs):
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
 
-    def replicate(self, module, device_ids):
+    def replicate(self, module: Module, device_ids: Sequence[int | rl.device]) -> list[Module]:
         """Returns a list with the module for each device; see `nn.parallel.replicate`.
 
         Args:
@@ -56,7 +67,9 @@ class DataParallel(Module):
         """
         return replicate(module, device_ids)
 
-    def scatter(self, inputs, kwargs, device_ids):
+    def scatter(
+        self, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, device_ids: Sequence[int | rl.device]
+    ) -> Any:
         """Splits arguments along `dim`, a part for each device; see `nn.parallel.scatter`.
 
         Args:
@@ -69,7 +82,7 @@ class DataParallel(Module):
         """
         return scatter(inputs, device_ids, self.dim), scatter(kwargs, device_ids, self.dim)
 
-    def parallel_apply(self, replicas, inputs, kwargs):
+    def parallel_apply(self, replicas: Any, inputs: Sequence[Any], kwargs: Any) -> list[Any]:
         """Calls each module with its own inputs; see `nn.parallel.parallel_apply`.
 
         Args:
@@ -79,7 +92,7 @@ class DataParallel(Module):
         """
         return parallel_apply(replicas, inputs, kwargs)
 
-    def gather(self, outputs, output_device):
+    def gather(self, outputs: Any, output_device: int | rl.device) -> Any:
         """Joins results along `dim`; see `nn.parallel.gather`.
 
         Args:
@@ -89,7 +102,14 @@ class DataParallel(Module):
         return gather(outputs, output_device, self.dim)
 
 
-def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Sequence[int | rl.device] | None = None,
+    output_device: int | rl.device | None = None,
+    dim: int = 0,
+    module_kwargs: Any | None = None,
+) -> Any:
     """Calls a module as `nn.DataParallel` does: module(*inputs) on one device.
 
     Args:
@@ -108,7 +128,7 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     return module(*inputs, **(module_kwargs or {}))
 
 
-def replicate(network, devices, detach=False):
+def replicate(network: Module, devices: Sequence[int | rl.device], detach: bool = False) -> list[Module]:
     """Returns a list with a module for each device: the module itself, as there is one kind of memory.
 
     Args:
@@ -123,7 +143,7 @@ def replicate(network, devices, detach=False):
     return [network for _ in devices]
 
 
-def scatter(inputs, target_gpus, dim=0):
+def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
     """Splits tensors in any nesting along a dimension, a part for each device.
 
     Args:
@@ -140,7 +160,7 @@ def scatter(inputs, target_gpus, dim=0):
     """
     n = max(len(target_gpus), 1)
 
-    def split(x):
+    def split(x: Any) -> Any:
         if isinstance(x, rl.Tensor):
             return list(x.chunk(n, dim))
         if isinstance(x, (tuple, list)) and len(x) > 0:
@@ -155,7 +175,12 @@ def scatter(inputs, target_gpus, dim=0):
     return split(inputs)
 
 
-def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
+def parallel_apply(
+    modules: Sequence[Module],
+    inputs: Sequence[Any],
+    kwargs_tup: Sequence[dict[str, Any]] | None = None,
+    devices: Sequence[int | rl.device | None] | None = None,
+) -> list[Any]:
     """Calls each module with its own inputs, one after the other.
 
     Args:
@@ -182,7 +207,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
     return out
 
 
-def gather(outputs, target_device, dim=0):
+def gather(outputs: Any, target_device: int | rl.device, dim: int = 0) -> Any:
     """Joins the results of the parts, in any nesting, along a dimension: the inverse of `scatter`.
 
     Args:

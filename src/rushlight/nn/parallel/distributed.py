@@ -1,6 +1,10 @@
 """DistributedDataParallel: a module under `.module`, whose gradients are averaged over the processes of a group."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import rushlight as rl
 from rushlight import distributed as dist
@@ -44,20 +48,20 @@ class DistributedDataParallel(rl.nn.Module):
 
     def __init__(
         self,
-        module,
-        device_ids=None,
-        output_device=None,
-        dim=0,
-        broadcast_buffers=True,
-        init_sync=True,
-        process_group=None,
-        bucket_cap_mb=None,
-        find_unused_parameters=False,
-        check_reduction=False,
-        gradient_as_bucket_view=False,
-        static_graph=False,
-        **kwargs,
-    ):
+        module: rl.nn.Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__()
         if not dist.is_initialized():
             raise ValueError(
@@ -80,11 +84,11 @@ class DistributedDataParallel(rl.nn.Module):
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = self.require_forward_param_sync = True
-        self.reducer = None
+        self.reducer: Any = None
         if dist.get_world_size(process_group) > 1:
             self._join_group(init_sync)
 
-    def _join_group(self, init_sync):
+    def _join_group(self, init_sync: bool) -> None:
         """Makes the processes begin alike, and gradients travel."""
         from rushlight.nn.parallel import _reducer
 
@@ -93,7 +97,7 @@ class DistributedDataParallel(rl.nn.Module):
             _reducer.sync_states([*self.module.parameters(), *self.module.buffers()], self.process_group)
         self.reducer = _reducer.Reducer(self.module, self.process_group, self.find_unused_parameters)
 
-    def forward(self, *inputs, **kwargs):
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if self.reducer is None:
             return self.module(*inputs, **kwargs)
         averaged = rl.is_grad_enabled() and self.require_backward_grad_sync
@@ -111,7 +115,7 @@ class DistributedDataParallel(rl.nn.Module):
         return outputs
 
     @contextlib.contextmanager
-    def no_sync(self):
+    def no_sync(self) -> Iterator[None]:
         """Opens a block in which gradients only accumulate in this process: for several backwards before a step.
 
         Call the model within the block too; the backward after the block averages all.
@@ -123,7 +127,12 @@ class DistributedDataParallel(rl.nn.Module):
             self.require_backward_grad_sync = before
 
     @contextlib.contextmanager
-    def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Iterator[None]:
         """Opens a block for processes with unequal numbers of batches; only a group of one process has it.
 
         Args:
@@ -141,7 +150,7 @@ class DistributedDataParallel(rl.nn.Module):
             )
         yield
 
-    def register_comm_hook(self, state, hook):
+    def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
         """Sets how gradients travel, in place of the average.
 
         Args:
@@ -153,7 +162,7 @@ class DistributedDataParallel(rl.nn.Module):
         if self.reducer is not None:
             self.reducer.hook = (state, hook)
 
-    def _set_static_graph(self):
+    def _set_static_graph(self) -> None:
         self.static_graph = True
 
 

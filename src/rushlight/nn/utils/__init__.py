@@ -1,18 +1,23 @@
 """Utilities of models: clipping, vectors of parameters, packing, parametrisations, pruning."""
 
-from . import rnn
+from __future__ import annotations
+
+from . import rnn as rnn
 from .clip_grad import (
-    clip_grad_norm,
-    clip_grad_norm_,
-    clip_grad_value_,
-    clip_grads_with_norm_,
-    get_total_norm,
+    clip_grad_norm as clip_grad_norm,
+    clip_grad_norm_ as clip_grad_norm_,
+    clip_grad_value_ as clip_grad_value_,
+    clip_grads_with_norm_ as clip_grads_with_norm_,
+    get_total_norm as get_total_norm,
 )
-from .convert_parameters import parameters_to_vector, vector_to_parameters
+from .convert_parameters import (
+    parameters_to_vector as parameters_to_vector,
+    vector_to_parameters as vector_to_parameters,
+)
 
 # These two files have the name of their function, which must win: a file loaded later would take its place here.
-from .spectral_norm import remove_spectral_norm, spectral_norm
-from .weight_norm import remove_weight_norm, weight_norm
+from .spectral_norm import remove_spectral_norm as remove_spectral_norm, spectral_norm as spectral_norm
+from .weight_norm import remove_weight_norm as remove_weight_norm, weight_norm as weight_norm
 
 # Loaded when first asked for: the file of each.
 _LATER = {
@@ -38,7 +43,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _LATER:

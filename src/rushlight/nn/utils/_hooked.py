@@ -1,10 +1,14 @@
 """Modules whose parameters are recomputed by a forward pre-hook: weight_norm, spectral_norm, pruning."""
 
+from __future__ import annotations
 
-def pre_hooks(module, caller: str) -> dict:
+from typing import Any
+
+from rushlight.nn.modules.module import Module
+
+
+def pre_hooks(module: Module, caller: str) -> dict[int, Any]:
     """The forward pre-hooks of a module; anything else is refused by the caller's name."""
-    from rushlight.nn import Module
-
     if not isinstance(module, Module):
         raise TypeError(
             f"{caller}(): argument 'module' must be a torch.nn.Module, not {type(module).__name__}"

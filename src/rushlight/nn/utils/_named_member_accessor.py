@@ -1,13 +1,18 @@
 """Parameters, buffers and tensors of a module, exchanged by name without asking the module."""
 
+from __future__ import annotations
+
+from typing import Any, cast
+
 from rushlight._C import Tensor
 from rushlight._core.unsupported import add_placeholders as _add_placeholders
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
+from rushlight.nn.modules.module import Module
 
 _MISSING = object()
 
 
-def _home(module, name):
+def _home(module: Module, name: str) -> Any:
     """The dictionary that holds a member."""
     if "." in name:
         raise KeyError('tensor name can\'t contain "."')
@@ -19,7 +24,7 @@ def _home(module, name):
     return module.__dict__
 
 
-def swap_tensor(module, name, tensor, allow_missing=False):
+def swap_tensor(module: Module, name: str, tensor: Tensor, allow_missing: bool = False) -> Tensor:
     """Puts a tensor (or None) in the place of another and returns that one."""
     home = _home(module, name)
     before = home.get(name, _MISSING)
@@ -31,10 +36,10 @@ def swap_tensor(module, name, tensor, allow_missing=False):
         home.pop(name, None)
     else:
         home[name] = tensor
-    return before
+    return cast(Tensor, before)
 
 
-def set_tensor(module, name, tensor):
+def set_tensor(module: Module, name: str, tensor: Tensor) -> None:
     """Puts a tensor in the place of another, or of nothing."""
     swap_tensor(module, name, tensor, allow_missing=True)
 

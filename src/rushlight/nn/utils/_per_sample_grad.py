@@ -1,12 +1,22 @@
 """Gradients of each sample of a batch, left in `grad_sample` of the parameters by one backward."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight.utils import _pytree
 
 
-def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", batch_first=True):
+def call_for_per_sample_grads(
+    module: rl.nn.Module,
+    *,
+    batch_size: int | None = None,
+    loss_reduction: str = "sum",
+    batch_first: bool = True,
+) -> Callable[..., Any]:
     """Returns a function that calls a module; backward then leaves a gradient for each sample.
 
     Parameters get `grad_sample`, (batch, *shape), and no grad.
@@ -35,7 +45,7 @@ def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", 
     dim = 0 if batch_first else 1
 
     @functools.wraps(module.forward)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         size = batch_size or _batch_size(args, kwargs, dim)
         scale = size if loss_reduction == "mean" else 1
         copies = {n: _copies(p, size, scale) for n, p in module.named_parameters() if p.requires_grad}
@@ -44,7 +54,7 @@ def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", 
     return call
 
 
-def _batch_size(args, kwargs, dim):
+def _batch_size(args: Any, kwargs: Any, dim: int) -> int:
     """The size along the batch dimension that all tensors have."""
     sizes = {
         t.size(dim) for t in _pytree.tree_leaves((args, kwargs)) if isinstance(t, rl.Tensor) and t.dim() > dim
@@ -62,26 +72,28 @@ def _batch_size(args, kwargs, dim):
     return sizes.pop()
 
 
-def _copies(parameter, size, scale):
+def _copies(parameter: Any, size: int, scale: float) -> rl.Tensor:
     """A parameter once for each sample, without memory of its own; its gradient becomes grad_sample."""
     leaf = parameter.detach().expand(size, *parameter.shape).requires_grad_()
 
-    def keep(copies):
+    def keep(copies: rl.Tensor) -> None:
+        assert copies.grad is not None  # what was added just now
         grad, copies.grad = copies.grad * scale, None
         before = getattr(parameter, "grad_sample", None)
         parameter.grad_sample = grad if before is None else before + grad
 
     leaf.register_post_accumulate_grad_hook(keep)
-    return leaf
+    out: rl.Tensor = leaf
+    return out
 
 
-def _by_samples(module, copies, args, kwargs, size, dim):
+def _by_samples(module: rl.nn.Module, copies: Any, args: Any, kwargs: Any, size: int, dim: int) -> Any:
     """Calls the module on each sample with its own copies of the parameters."""
     leaves, form = _pytree.tree_flatten((args, kwargs))
     batched = [isinstance(t, rl.Tensor) and t.dim() > dim and t.size(dim) == size for t in leaves]
     tensors = [t for t, is_batched in zip(leaves, batched, strict=True) if is_batched]
 
-    def one(parameters, samples):
+    def one(parameters: Any, samples: Any) -> Any:
         own = iter(samples)
         given = [next(own).unsqueeze(dim) if b else t for t, b in zip(leaves, batched, strict=True)]
         sample_args, sample_kwargs = _pytree.tree_unflatten(given, form)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 import rushlight as rl
 from rushlight._C import Tensor
@@ -11,7 +12,7 @@ from rushlight._C import Tensor
 __all__ = ["clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _gradients(parameters, name):
+def _gradients(parameters: Any, name: str) -> list[Tensor]:
     if isinstance(parameters, rl.Tensor):
         parameters = [parameters]
     else:

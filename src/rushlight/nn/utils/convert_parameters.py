@@ -10,7 +10,7 @@ from rushlight._C import Tensor
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def _same_device(param, device):
+def _same_device(param: Tensor, device: rl.device | None) -> rl.device:
     """The device of the first parameter, after checking that this one is there too."""
     if device is not None and param.device != device:
         raise TypeError("Found two parameters on different devices, this is currently not supported.")

@@ -1,6 +1,9 @@
 """Batch normalisation folded into the layer before it, for inference."""
 
+from __future__ import annotations
+
 import copy
+from typing import Any
 
 import rushlight as rl
 from rushlight.nn.parameter import Parameter
@@ -8,12 +11,21 @@ from rushlight.nn.parameter import Parameter
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
 
-def _check(layer, bn):
+def _check(layer: rl.nn.Module, bn: rl.nn.Module) -> None:
     if layer.training or bn.training:
         raise AssertionError("Fusion only for eval!")
 
 
-def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
+def fuse_conv_bn_weights(
+    conv_w: rl.Tensor,
+    conv_b: rl.Tensor | None,
+    bn_rm: rl.Tensor,
+    bn_rv: rl.Tensor,
+    bn_eps: float,
+    bn_w: rl.Tensor | None,
+    bn_b: rl.Tensor | None,
+    transpose: bool = False,
+) -> tuple[Parameter, Parameter]:
     """Computes the parameters of a convolution that includes the batch norm after it: W' = W s, b' = (b - mean) s + bn_b.
 
     s = bn_w / sqrt(var + eps), per output channel.
@@ -47,7 +59,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
     return Parameter(weight, conv_w.requires_grad), Parameter(bias, conv_b.requires_grad)
 
 
-def fuse_conv_bn_eval(conv, bn, transpose=False):
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """Returns a copy of a convolution that includes the batch norm after it, for faster prediction.
 
     Args:
@@ -71,7 +83,15 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
     return fused
 
 
-def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
+def fuse_linear_bn_weights(
+    linear_w: rl.Tensor,
+    linear_b: rl.Tensor | None,
+    bn_rm: rl.Tensor,
+    bn_rv: rl.Tensor,
+    bn_eps: float,
+    bn_w: rl.Tensor,
+    bn_b: rl.Tensor,
+) -> tuple[Parameter, Parameter]:
     """Computes the parameters of a linear layer that includes the batch norm after it: W' = W s, b' = (b - mean) s + bn_b.
 
     s = bn_w / sqrt(var + eps), per output.
@@ -101,7 +121,7 @@ def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     return Parameter(weight, linear_w.requires_grad), Parameter(bias, linear_b.requires_grad)
 
 
-def fuse_linear_bn_eval(linear, bn):
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """Returns a copy of a linear layer that includes the batch norm after it, for faster prediction.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.nn import functional as F
@@ -15,14 +17,14 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 _MAPS = ("matrix_exp", "cayley", "householder")
 
 
-def _is_orthogonal(q, eps=None):
+def _is_orthogonal(q: Tensor, eps: float | None = None) -> bool:
     n, k = q.size(-2), q.size(-1)
     eye = rl.eye(k, dtype=q.dtype, device=q.device)
     eps = 10.0 * n * rl.finfo(q.dtype).eps if eps is None else eps
     return rl.allclose(q.mH @ q, eye, atol=eps)
 
 
-def _make_orthogonal(a):
+def _make_orthogonal(a: Tensor) -> Tensor:
     """The orthogonal factor of A whose triangular factor has a positive diagonal."""
     x, tau = rl.geqrf(a)
     return rl.linalg.householder_product(x, tau) * x.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -31,7 +33,7 @@ def _make_orthogonal(a):
 class _Orthogonal(Module):
     """Maps any matrix to one with orthonormal columns (or rows, where these are fewer)."""
 
-    def __init__(self, weight, orthogonal_map, *, use_trivialization=True):
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise ValueError("The householder parametrization does not support complex tensors.")
@@ -40,7 +42,7 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, X):
+    def forward(self, X: Tensor) -> Tensor:
         wide = X.size(-2) < X.size(-1)
         tall = X.mT if wide else X
         Q = self._reflected(tall) if self.orthogonal_map == "householder" else self._rotated(tall)
@@ -48,7 +50,7 @@ class _Orthogonal(Module):
             Q = self.base @ Q
         return Q.mT if wide else Q
 
-    def _rotated(self, X):
+    def _rotated(self, X: Tensor) -> Tensor:
         """The first columns of a rotation, from the lower triangle of X as a skew matrix."""
         n, k = X.shape[-2:]
         lower = rl.nn.functional.pad(X.tril(), (0, n - k))
@@ -60,13 +62,13 @@ class _Orthogonal(Module):
         eye = rl.eye(n, dtype=X.dtype, device=X.device)
         return rl.linalg.solve(eye - half, eye + half)[..., :k]
 
-    def _reflected(self, X):
+    def _reflected(self, X: Tensor) -> Tensor:
         """A product of reflections along the columns below the diagonal, which holds the signs."""
         vectors = X.tril(-1)
         Q = rl.linalg.householder_product(vectors, 2 / (1 + vectors.square().sum(-2)))
         return Q * X.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
-    def right_inverse(self, Q):
+    def right_inverse(self, Q: Tensor) -> Tensor:
         with rl.no_grad():
             if Q.shape != self.shape:
                 raise ValueError(
@@ -102,7 +104,13 @@ class _Orthogonal(Module):
             return out
 
 
-def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
     """Keeps a matrix of a module orthogonal: Q^T Q = I, or Q Q^T = I where it is wide.
 
     The matrix is computed from an unconstrained one at every use; optimizers train that one.
@@ -139,18 +147,18 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
 class _WeightNorm(Module):
     """weight = g v / |v|."""
 
-    def __init__(self, dim=0):
+    def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g, weight_v):
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
         return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
 
-    def right_inverse(self, weight):
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norm_except_dim(weight, self.dim), weight
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Splits a parameter into length and direction, trained apart: W = g v / ||v||.
 
     Args:
@@ -165,7 +173,15 @@ def weight_norm(module, name="weight", dim=0):
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
-    def load_old(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def load_old(
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         # Files of the old form have name_g and name_v.
         old = prefix + name + "_g", prefix + name + "_v"
         if all(key in state_dict for key in old):
@@ -182,7 +198,7 @@ class _SpectralNorm(Module):
     _u: Tensor
     _v: Tensor
 
-    def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
             raise IndexError(
@@ -201,20 +217,17 @@ class _SpectralNorm(Module):
             self.register_buffer(name, F.normalize(start, dim=0, eps=eps))
         self._power_method(matrix, 15)
 
-    def _reshape_weight_to_matrix(self, weight):
+    def _reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
         return weight.movedim(self.dim, 0).flatten(1)
 
-    def _power_method(self, matrix, n_power_iterations):
+    def _power_method(self, matrix: Tensor, n_power_iterations: int) -> None:
         with rl.no_grad():
             for _ in range(n_power_iterations):
                 # In place, so that replicas of a module share the vectors.
-                for into, product in (
-                    (self._u, lambda: matrix @ self._v),
-                    (self._v, lambda: matrix.mH @ self._u),
-                ):
-                    into.copy_(F.normalize(product(), dim=0, eps=self.eps))
+                self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
 
-    def forward(self, weight):
+    def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = self._reshape_weight_to_matrix(weight)
@@ -224,11 +237,17 @@ class _SpectralNorm(Module):
         u, v = self._u.clone(), self._v.clone()
         return weight / rl.vdot(u, rl.mv(matrix, v))
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: Tensor) -> Tensor:
         return value
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
     """Divides a parameter by its greatest singular value: W / sigma(W).
 
     It bounds how much a layer stretches (Lipschitz constant 1), as in discriminators of GANs. sigma is estimated by

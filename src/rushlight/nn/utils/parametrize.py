@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight.nn.modules.container import ModuleDict, ModuleList
@@ -17,11 +18,11 @@ __all__ = [
 ]  # fmt: skip
 
 _cache_depth = 0
-_cache: dict = {}
+_cache: dict[Any, Any] = {}
 
 
 @contextlib.contextmanager
-def cached():
+def cached() -> Iterator[None]:
     """Opens a block in which each parametrised tensor is computed once, however often it is used.
 
     For weights used several times, such as those of a recurrent cell; do not change parameters inside.
@@ -42,14 +43,14 @@ def cached():
             _cache.clear()
 
 
-def _register_parameter_or_buffer(module, name, value):
+def _register_parameter_or_buffer(module: rl.nn.Module, name: str, value: rl.Tensor) -> None:
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
         module.register_buffer(name, value)
 
 
-def _set_values(tensor, value):
+def _set_values(tensor: rl.Tensor, value: rl.Tensor) -> None:
     """tensor's memory becomes value's; shape and dtype may change."""
     tensor.data = value.detach() if isinstance(value, rl.Tensor) else value
 
@@ -73,7 +74,9 @@ class ParametrizationList(ModuleList):
         'ParametrizationList'
     """
 
-    def __init__(self, modules, original, unsafe=False):
+    def __init__(
+        self, modules: Sequence[rl.nn.Module], original: rl.Tensor | Parameter, unsafe: bool = False
+    ) -> None:
         if len(modules) == 0:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
@@ -132,7 +135,7 @@ class ParametrizationList(ModuleList):
                     f"{shape} to {out.shape}; unsafe=True allows it"
                 )
 
-    def right_inverse(self, value):
+    def right_inverse(self, value: rl.Tensor) -> None:
         """Sets the originals so that the tensor becomes a value.
 
         Args:
@@ -157,7 +160,7 @@ class ParametrizationList(ModuleList):
                         f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` "
                         f"has dtype {self.original.dtype}"
                     )
-                _set_values(self.original, value)
+                _set_values(cast(rl.Tensor, self.original), value)
                 return
             if not isinstance(value, (list, tuple)):
                 raise ValueError(
@@ -182,21 +185,22 @@ class ParametrizationList(ModuleList):
                     )
                 _set_values(own, part)
 
-    def forward(self):
+    def forward(self) -> rl.Tensor:
         if self.is_tensor:
             x = self[0](self.original)
         else:
             x = self[0](*(getattr(self, f"original{i}") for i in range(self.ntensors)))
         for i in range(1, len(self)):
             x = self[i](x)
-        return x
+        out: rl.Tensor = x
+        return out
 
 
-def _inject_new_class(module):
+def _inject_new_class(module: rl.nn.Module) -> None:
     """Gives the module a class of its own, which can have properties in place of parameters."""
     cls = type(module)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
         out = self.__new__(type(self))
@@ -204,7 +208,7 @@ def _inject_new_class(module):
         out.__dict__ = copy.deepcopy(self.__dict__, memo)
         return out
 
-    def __getstate__(self):
+    def __getstate__(self: Any) -> None:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). "
             "Save `module.state_dict()` instead of the module"
@@ -216,10 +220,10 @@ def _inject_new_class(module):
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), body)
 
 
-def _inject_property(module, name):
+def _inject_property(module: rl.nn.Module, name: str) -> None:
     """A property that computes the tensor; assigning to it sets the originals."""
 
-    def get(self):
+    def get(self: Any) -> Any:
         if not _cache_depth:
             return self.parametrizations[name]()
         key = (id(self), name)
@@ -227,13 +231,13 @@ def _inject_property(module, name):
             _cache[key] = self.parametrizations[name]()
         return _cache[key]
 
-    def set(self, value):
+    def set(self: Any, value: Any) -> None:
         self.parametrizations[name].right_inverse(value)
 
     setattr(type(module), name, property(get, set))
 
 
-def is_parametrized(module, tensor_name=None):
+def is_parametrized(module: rl.nn.Module, tensor_name: str | None = None) -> bool:
     """Returns whether a module has parametrisations, or one of a given tensor.
 
     Args:
@@ -250,7 +254,9 @@ def is_parametrized(module, tensor_name=None):
     return len(tables) > 0 if tensor_name is None else tensor_name in tables
 
 
-def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+def register_parametrization(
+    module: rl.nn.Module, tensor_name: str, parametrization: rl.nn.Module, *, unsafe: bool = False
+) -> rl.nn.Module:
     """Makes a tensor of a module the result of a function of a stored one: module.<name> = parametrization(original).
 
     Constraints such as symmetry or positivity are kept so while the original is trained freely. Assigning to the
@@ -290,7 +296,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                 )
             if hasattr(parametrization, "right_inverse"):
                 try:
-                    back = parametrization.right_inverse(new)
+                    right_inverse: Any = parametrization.right_inverse
+                    back = right_inverse(new)
                 except NotImplementedError:
                     pass
                 else:
@@ -305,7 +312,8 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                                 f"module.{tensor_name}, {getattr(old, what)}, but has {getattr(back, what)}; "
                                 "unsafe=True allows it"
                             )
-        entry = module.parametrizations[tensor_name]
+        known: Any = module.parametrizations
+        entry = known[tensor_name]
         entry.append(parametrization)
         entry.unsafe = entry.unsafe or unsafe
         return module
@@ -314,17 +322,20 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
             f"'{tensor_name}'"
         )
-    entry = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
+    made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe=unsafe)
     if not is_parametrized(module):  # the first one: the module becomes a class of its own
         _inject_new_class(module)
         module.parametrizations = ModuleDict()
     delattr(module, tensor_name)
     _inject_property(module, tensor_name)
-    module.parametrizations[tensor_name] = entry
+    tables: Any = module.parametrizations
+    tables[tensor_name] = made
     return module
 
 
-def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+def remove_parametrizations(
+    module: rl.nn.Module, tensor_name: str, leave_parametrized: bool = True
+) -> rl.nn.Module:
     """Makes a parametrised tensor a plain one again.
 
     Args:
@@ -341,7 +352,8 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    entry = module.parametrizations[tensor_name]
+    tables: Any = module.parametrizations
+    entry = tables[tensor_name]
     if entry.is_tensor:
         original = entry.original
         if leave_parametrized:
@@ -357,7 +369,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
             "terms of a sequence of tensors."
         )
     delattr(type(module), tensor_name)
-    del module.parametrizations[tensor_name]
+    del tables[tensor_name]
     _register_parameter_or_buffer(module, tensor_name, original)
     if not is_parametrized(module):
         delattr(module, "parametrizations")
@@ -365,7 +377,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     return module
 
 
-def type_before_parametrizations(module):
+def type_before_parametrizations(module: rl.nn.Module) -> type:
     """Returns the class that a module had before it was parametrised, else its class.
 
     Args:
@@ -379,7 +391,9 @@ def type_before_parametrizations(module):
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+def transfer_parametrizations_and_params(
+    from_module: rl.nn.Module, to_module: rl.nn.Module, tensor_name: str | None = None
+) -> rl.nn.Module:
     """Gives a module the parametrisations of another, and the tensors they are computed from.
 
     Args:
@@ -395,13 +409,15 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
     """
     if not is_parametrized(from_module):
         return to_module
-    tables = from_module.parametrizations
+    tables: Any = from_module.parametrizations
+    taken: Any
     for name in [tensor_name] if tensor_name is not None else list(OrderedDict.fromkeys(tables)):
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
         for parametrization in tables[name]:
             register_parametrization(to_module, name, parametrization)
-        entry = to_module.parametrizations[name]
+        taken = to_module.parametrizations
+        entry = taken[name]
         if hasattr(tables[name], "original"):
             entry.original = tables[name].original
         else:

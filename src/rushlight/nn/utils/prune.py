@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, cast
 
 import rushlight as rl
 
@@ -32,13 +33,14 @@ class BasePruningMethod(ABC):
         tensor([ 0., -2.])
     """
 
+    PRUNING_TYPE: str
     _tensor_name: Any  # of the parameter; None while a container has no method
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: rl.nn.Module, inputs: Any) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         """Returns the mask of a tensor, on top of an earlier one; subclasses define it.
 
         Args:
@@ -46,7 +48,7 @@ class BasePruningMethod(ABC):
             default_mask (Tensor): the mask so far.
         """
 
-    def apply_mask(self, module):
+    def apply_mask(self, module: rl.nn.Module) -> rl.Tensor:
         """Returns the product of the original parameter and the mask.
 
         Args:
@@ -56,10 +58,18 @@ class BasePruningMethod(ABC):
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before its mask can be applied")
         mask, original = (getattr(module, f"{name}_{end}") for end in ("mask", "orig"))
-        return original * mask.to(original.dtype)
+        out: rl.Tensor = original * mask.to(original.dtype)
+        return out
 
     @classmethod
-    def apply(cls, module, name, *args, importance_scores=None, **kwargs):
+    def apply(
+        cls,
+        module: rl.nn.Module,
+        name: str,
+        *args: Any,
+        importance_scores: rl.Tensor | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Prunes a parameter of a module, on top of an earlier pruning of it, if any.
 
         Args:
@@ -72,7 +82,7 @@ class BasePruningMethod(ABC):
         Returns:
             The method.
         """
-        method = cls(*args, **kwargs)
+        method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         hooks = _hooked.pre_hooks(module, "prune")
         earlier = next(
@@ -104,9 +114,11 @@ class BasePruningMethod(ABC):
         module.register_buffer(name + "_mask", mask)
         setattr(module, name, method.apply_mask(module))
         module.register_forward_pre_hook(method)
-        return method
+        return cast(Self, method)
 
-    def prune(self, t, default_mask=None, importance_scores=None):
+    def prune(
+        self, t: rl.Tensor, default_mask: rl.Tensor | None = None, importance_scores: rl.Tensor | None = None
+    ) -> rl.Tensor:
         """Returns a pruned copy of a tensor.
 
         Args:
@@ -122,7 +134,7 @@ class BasePruningMethod(ABC):
         default_mask = default_mask if default_mask is not None else rl.ones_like(t)
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
-    def remove(self, module):
+    def remove(self, module: rl.nn.Module) -> None:
         """Makes the pruning permanent: the product becomes the parameter.
 
         Args:
@@ -135,6 +147,7 @@ class BasePruningMethod(ABC):
         if hasattr(module, name):
             delattr(module, name)
         original = module._parameters[name + "_orig"]
+        assert original is not None
         original.data = weight.data
         del module._parameters[name + "_orig"], module._buffers[name + "_mask"]
         setattr(module, name, original)
@@ -154,7 +167,7 @@ class PruningContainer(BasePruningMethod):
         2
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
         if not args:
             self._tensor_name = None
@@ -166,7 +179,7 @@ class PruningContainer(BasePruningMethod):
             for method in args:
                 self.add_pruning_method(method)
 
-    def add_pruning_method(self, method):
+    def add_pruning_method(self, method: BasePruningMethod | None) -> None:
         """Adds one more step, for the same parameter.
 
         Args:
@@ -181,16 +194,16 @@ class PruningContainer(BasePruningMethod):
             )
         self._pruning_methods += (method,)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self._pruning_methods[index]
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         """Returns the mask of the latest step, computed on what earlier ones left.
 
         Args:
@@ -199,6 +212,7 @@ class PruningContainer(BasePruningMethod):
         """
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
+        where: Any
         if method.PRUNING_TYPE == "unstructured":
             where = mask == 1
         elif method.PRUNING_TYPE == "structured":
@@ -228,15 +242,15 @@ class Identity(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         return default_mask
 
     @classmethod
-    def apply(cls, module, name):  # type: ignore[override]  # as in PyTorch, each has arguments of its own
+    def apply(cls, module: rl.nn.Module, name: str) -> Self:  # type: ignore[override]  # as in PyTorch, each has arguments of its own
         return super().apply(module, name)
 
 
-def _validate_pruning_amount_init(amount):
+def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     highest = math.inf if isinstance(amount, numbers.Integral) else 1.0
@@ -244,23 +258,23 @@ def _validate_pruning_amount_init(amount):
         raise ValueError(f"amount={amount} should either be a share in [0, 1] or a number of elements")
 
 
-def _validate_pruning_amount(amount, tensor_size):
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
         )
 
 
-def _compute_nparams_toprune(amount, tensor_size):
-    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    return cast(int, amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
-def _validate_pruning_dim(t, dim):
+def _validate_pruning_dim(t: rl.Tensor, dim: int) -> None:
     if dim >= t.dim():
         raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
 
 
-def _validate_structured_pruning(t):
+def _validate_structured_pruning(t: rl.Tensor) -> None:
     if len(t.shape) <= 1:
         raise ValueError(
             "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
@@ -268,7 +282,7 @@ def _validate_structured_pruning(t):
         )
 
 
-def _without(mask, amount, scores):
+def _without(mask: rl.Tensor, amount: int | float, scores: Callable[[], rl.Tensor]) -> rl.Tensor:
     """The mask without a number, or a share, of elements: those with the least of scores()."""
     count = _compute_nparams_toprune(amount, mask.numel())
     _validate_pruning_amount(count, mask.numel())
@@ -292,15 +306,15 @@ class RandomUnstructured(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount):
+    def __init__(self, amount: int | float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         return _without(default_mask, self.amount, lambda: rl.rand_like(t).neg())
 
     @classmethod
-    def apply(cls, module, name, amount):  # type: ignore[override]  # see Identity
+    def apply(cls, module: rl.nn.Module, name: str, amount: int | float) -> Self:  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount)
 
 
@@ -317,22 +331,24 @@ class L1Unstructured(BasePruningMethod):
 
     PRUNING_TYPE = "unstructured"
 
-    def __init__(self, amount):
+    def __init__(self, amount: int | float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         return _without(default_mask, self.amount, t.abs)
 
     @classmethod
-    def apply(cls, module, name, amount, importance_scores=None):  # type: ignore[override]  # see Identity
+    def apply(  # type: ignore[override]  # see Identity
+        cls, module: rl.nn.Module, name: str, amount: int | float, importance_scores: rl.Tensor | None = None
+    ) -> Self:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
-def _channel_mask(t, dim, kept):
+def _channel_mask(t: rl.Tensor, dim: int, kept: rl.Tensor) -> rl.Tensor:
     """1 at the kept channels along a dimension, 0 elsewhere."""
     mask = rl.zeros_like(t)
-    where = [slice(None)] * t.dim()
+    where: list[Any] = [slice(None)] * t.dim()
     where[dim] = kept
     mask[tuple(where)] = 1
     return mask
@@ -352,12 +368,12 @@ class RandomStructured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, dim=-1):
+    def __init__(self, amount: int | float, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
         self.dim = dim
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         _validate_structured_pruning(t)
         _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
@@ -370,7 +386,7 @@ class RandomStructured(BasePruningMethod):
         return default_mask * _channel_mask(t, self.dim, kept).to(default_mask.dtype)
 
     @classmethod
-    def apply(cls, module, name, amount, dim=-1):  # type: ignore[override]  # see Identity
+    def apply(cls, module: rl.nn.Module, name: str, amount: int | float, dim: int = -1) -> Self:  # type: ignore[override]  # see Identity
         return super().apply(module, name, amount=amount, dim=dim)
 
 
@@ -390,13 +406,13 @@ class LnStructured(BasePruningMethod):
 
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount, n, dim=-1):
+    def __init__(self, amount: int | float, n: int | float | str, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
         self.n = n
         self.dim = dim
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         _validate_structured_pruning(t)
         _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
@@ -410,7 +426,15 @@ class LnStructured(BasePruningMethod):
         return _channel_mask(t, dim, kept).to(dtype=default_mask.dtype) * default_mask
 
     @classmethod
-    def apply(cls, module, name, amount, n, dim, importance_scores=None):  # type: ignore[override]  # see Identity
+    def apply(  # type: ignore[override]  # see Identity
+        cls,
+        module: rl.nn.Module,
+        name: str,
+        amount: int | float,
+        n: int | float | str,
+        dim: int,
+        importance_scores: rl.Tensor | None = None,
+    ) -> Self:
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
@@ -427,10 +451,10 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask):
+    def __init__(self, mask: rl.Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t, default_mask):
+    def compute_mask(self, t: rl.Tensor, default_mask: rl.Tensor) -> rl.Tensor:
         if default_mask.shape != self.mask.shape:
             raise AssertionError(
                 f"a mask of shape {tuple(self.mask.shape)} was given for one of shape {tuple(default_mask.shape)}"
@@ -438,16 +462,18 @@ class CustomFromMask(BasePruningMethod):
         return self.mask.to(default_mask.dtype) * default_mask
 
     @classmethod
-    def apply(cls, module, name, mask):  # type: ignore[override]  # see Identity
+    def apply(cls, module: rl.nn.Module, name: str, mask: rl.Tensor) -> Self:  # type: ignore[override]  # see Identity
         return super().apply(module, name, mask=mask)
 
 
-def _pruned(method, module, name, *args, **kwargs):
+def _pruned(
+    method: type[BasePruningMethod], module: rl.nn.Module, name: str, *args: Any, **kwargs: Any
+) -> rl.nn.Module:
     method.apply(module, name, *args, **kwargs)
     return module
 
 
-def identity(module, name):
+def identity(module: rl.nn.Module, name: str) -> rl.nn.Module:
     """Sets the mask of a parameter up without pruning anything.
 
     Args:
@@ -461,7 +487,7 @@ def identity(module, name):
     return _pruned(Identity, module, name)
 
 
-def random_unstructured(module, name, amount):
+def random_unstructured(module: rl.nn.Module, name: str, amount: int | float) -> rl.nn.Module:
     """Prunes elements of a parameter at random.
 
     Args:
@@ -477,7 +503,9 @@ def random_unstructured(module, name, amount):
     return _pruned(RandomUnstructured, module, name, amount)
 
 
-def l1_unstructured(module, name, amount, importance_scores=None):
+def l1_unstructured(
+    module: rl.nn.Module, name: str, amount: int | float, importance_scores: rl.Tensor | None = None
+) -> rl.nn.Module:
     """Prunes the elements of a parameter that have the least magnitude.
 
     Args:
@@ -495,7 +523,7 @@ def l1_unstructured(module, name, amount, importance_scores=None):
     return _pruned(L1Unstructured, module, name, amount, importance_scores)
 
 
-def random_structured(module, name, amount, dim):
+def random_structured(module: rl.nn.Module, name: str, amount: int | float, dim: int) -> rl.nn.Module:
     """Prunes whole channels of a parameter at random.
 
     Args:
@@ -512,7 +540,14 @@ def random_structured(module, name, amount, dim):
     return _pruned(RandomStructured, module, name, amount, dim)
 
 
-def ln_structured(module, name, amount, n, dim, importance_scores=None):
+def ln_structured(
+    module: rl.nn.Module,
+    name: str,
+    amount: int | float,
+    n: int | float | str,
+    dim: int,
+    importance_scores: rl.Tensor | None = None,
+) -> rl.nn.Module:
     """Prunes the channels of a parameter that have the least n-norm.
 
     Args:
@@ -531,7 +566,7 @@ def ln_structured(module, name, amount, n, dim, importance_scores=None):
     return _pruned(LnStructured, module, name, amount, n, dim, importance_scores)
 
 
-def custom_from_mask(module, name, mask):
+def custom_from_mask(module: rl.nn.Module, name: str, mask: rl.Tensor) -> rl.nn.Module:
     """Prunes a parameter by a given mask.
 
     Args:
@@ -547,7 +582,12 @@ def custom_from_mask(module, name, mask):
     return _pruned(CustomFromMask, module, name, mask)
 
 
-def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
+def global_unstructured(
+    parameters: Iterable[tuple[rl.nn.Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: dict[tuple[rl.nn.Module, str], rl.Tensor] | None = None,
+    **kwargs: Any,
+) -> None:
     """Prunes several parameters as if they were one: layers of little importance lose more.
 
     Args:
@@ -591,7 +631,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         start += param.numel()
 
 
-def remove(module, name):
+def remove(module: rl.nn.Module, name: str) -> rl.nn.Module:
     """Makes the pruning of a parameter permanent: the product becomes the parameter, mask and original go.
 
     Args:
@@ -616,7 +656,7 @@ def remove(module, name):
     )
 
 
-def is_pruned(module):
+def is_pruned(module: rl.nn.Module) -> bool:
     """Returns whether some parameter in a module, or below it, is pruned.
 
     Args:

@@ -115,11 +115,13 @@ class PackedSequence(_Fields):
     @property
     def is_cuda(self) -> bool:
         """Whether the data is on a GPU."""
-        return self.data.is_cuda
+        result: bool = self.data.is_cuda
+        return result
 
     def is_pinned(self) -> bool:
         """Whether the data is in pinned memory."""
-        return self.data.is_pinned()
+        result: bool = self.data.is_pinned()
+        return result
 
     def pin_memory(self) -> Self:
         """A copy in pinned memory."""

@@ -1,5 +1,9 @@
 """Spectral normalisation, the old form with a hook: weight = W / sigma(W)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.nn import functional as F
 from rushlight.nn.parameter import Parameter, UninitializedParameter
@@ -22,7 +26,9 @@ class SpectralNorm:
 
     _version = 1
 
-    def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
+    def __init__(
+        self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         if n_power_iterations <= 0:
             raise ValueError(
                 f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
@@ -32,12 +38,12 @@ class SpectralNorm:
         self.n_power_iterations = n_power_iterations
         self.eps = eps
 
-    def reshape_weight_to_matrix(self, weight):
+    def reshape_weight_to_matrix(self, weight: rl.Tensor) -> rl.Tensor:
         if self.dim != 0:
             weight = weight.permute(self.dim, *[d for d in range(weight.dim()) if d != self.dim])
         return weight.reshape(weight.size(0), -1)
 
-    def compute_weight(self, module, do_power_iteration):
+    def compute_weight(self, module: rl.nn.Module, do_power_iteration: bool) -> rl.Tensor:
         # u and v are updated in place, so that replicas of a module share them.
         weight = getattr(module, self.name + "_orig")
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
@@ -49,9 +55,10 @@ class SpectralNorm:
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
                 # Backward may need the vectors of this call after the next one changed them.
                 u, v = u.clone(), v.clone()
-        return weight / rl.dot(u, matrix.mv(v))
+        out: rl.Tensor = weight / rl.dot(u, matrix.mv(v))
+        return out
 
-    def remove(self, module):
+    def remove(self, module: rl.nn.Module) -> None:
         with rl.no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
@@ -59,17 +66,17 @@ class SpectralNorm:
             delattr(module, self.name + end)
         module.register_parameter(self.name, Parameter(weight.detach()))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: rl.nn.Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
-    def _solve_v_and_rescale(self, weight_mat, u, target_sigma):
+    def _solve_v_and_rescale(self, weight_mat: rl.Tensor, u: rl.Tensor, target_sigma: rl.Tensor) -> rl.Tensor:
         # v such that u' W v is the given sigma; for files that hold no v
         W = weight_mat
         v = rl.linalg.pinv(W.T @ W) @ (W.T @ u)
         return v * (target_sigma / (u @ W @ v))
 
     @staticmethod
-    def apply(module, name, n_power_iterations, dim, eps):
+    def apply(module: rl.nn.Module, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
         for hook in pre_hooks(module, "spectral_norm").values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
@@ -102,10 +109,19 @@ class SpectralNorm:
 class SpectralNormLoadStateDictPreHook:
     """Files of the first version hold the normalised weight and no v: computes v from it."""
 
-    def __init__(self, fn):
+    def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def __call__(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
         fn = self.fn
         version = local_metadata.get("spectral_norm", {}).get(fn.name + ".version", None)
         if version is not None and version >= 1:
@@ -135,10 +151,12 @@ class SpectralNormLoadStateDictPreHook:
 class SpectralNormStateDictHook:
     """Marks the version in the state_dict's metadata."""
 
-    def __init__(self, fn):
+    def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, module, state_dict, prefix, local_metadata):
+    def __call__(
+        self, module: rl.nn.Module, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
         marks = local_metadata.setdefault("spectral_norm", {})
         key = self.fn.name + ".version"
         if key in marks:
@@ -146,7 +164,13 @@ class SpectralNormStateDictHook:
         marks[key] = self.fn._version
 
 
-def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
+def spectral_norm(
+    module: rl.nn.Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> rl.nn.Module:
     """Divides a parameter by its greatest singular value at each call: W / sigma(W).
 
     The older form, a hook; `nn.utils.parametrizations.spectral_norm` is the newer one. The module keeps the
@@ -171,7 +195,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return module
 
 
-def remove_spectral_norm(module, name="weight"):
+def remove_spectral_norm(module: rl.nn.Module, name: str = "weight") -> rl.nn.Module:
     """Makes the weight of `nn.utils.spectral_norm` a plain parameter again, with its present value.
 
     Args:

@@ -1,6 +1,9 @@
 """Calling a module with other parameters than its own: the older home of torch.func.functional_call."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight._transforms.functional_call import call
@@ -10,15 +13,25 @@ __all__ = ["functional_call"]
 
 
 def _reparametrize_module(
-    module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False
-):
+    module: rl.nn.Module,
+    parameters_and_buffers: dict[str, rl.Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Any:
     """Within the block, the module has the given tensors in place of its own."""
     return _replaced(module, parameters_and_buffers, tie_weights, strict)
 
 
 def functional_call(
-    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
+    module: rl.nn.Module,
+    parameters_and_buffers: dict[str, rl.Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Calls a module with other parameters and buffers than its own: the deprecated home of `torch.func.functional_call`.
 
     Args:
@@ -45,8 +58,14 @@ def functional_call(
 
 
 def _functional_call(
-    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
+    module: rl.nn.Module,
+    parameters_and_buffers: dict[str, rl.Tensor],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     if not isinstance(module, rl.nn.Module):
         raise TypeError(f"functional_call: expected a Module, got {type(module).__name__}")
     return call(module, parameters_and_buffers, args, kwargs, tie_weights, strict)

@@ -1,7 +1,12 @@
 """Weight normalisation, the old form with a hook: weight = g v / |v|."""
 
-import warnings
+from __future__ import annotations
 
+import warnings
+from typing import Any
+
+from rushlight._C import Tensor
+from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter, UninitializedParameter
 
 from ._hooked import pre_hooks
@@ -9,10 +14,11 @@ from ._hooked import pre_hooks
 __all__ = ["WeightNorm", "weight_norm", "remove_weight_norm"]
 
 
-def norm_except_dim(v, dim):
+def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
     """Norms over all dimensions but one, kept as dimensions of size 1; -1 for the norm of everything."""
     if dim == -1:
         return v.norm()
+    assert dim is not None
     others = [d for d in range(v.dim()) if d != dim % v.dim()]
     if not others:
         return v.abs()
@@ -27,16 +33,16 @@ class WeightNorm:
         dim (int): the dimension with a length for each index; None for one length in all.
     """
 
-    def __init__(self, name, dim):
+    def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module):
+    def compute_weight(self, module: Module) -> Any:
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / norm_except_dim(v, self.dim))
 
     @staticmethod
-    def apply(module, name, dim):
+    def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         for hook in pre_hooks(module, "weight_norm").values():
             if isinstance(hook, WeightNorm) and hook.name == name:
                 raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -54,17 +60,17 @@ class WeightNorm:
         module.register_forward_pre_hook(hook)
         return hook
 
-    def remove(self, module):
+    def remove(self, module: Module) -> None:
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[self.name + "_g"], module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight.data))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Splits a parameter into lengths <name>_g and directions <name>_v: W = g v / ||v||, computed before each call.
 
     Deprecated, with a warning: `nn.utils.parametrizations.weight_norm` is the newer form.
@@ -92,7 +98,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Makes the weight of `nn.utils.weight_norm` a plain parameter again, with its present value.
 
     Args:
