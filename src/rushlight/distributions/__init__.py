@@ -1,6 +1,6 @@
 """Probability distributions, their transforms and divergences."""
 
-from . import _kl_cross, _kl_same, constraints, transforms  # noqa: F401  (the first two fill the registry)
+from . import _kl_cross, _kl_same, constraints as constraints, transforms as transforms  # noqa: F401  (the first two fill the registry)
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -29,7 +34,12 @@ class Bernoulli(Binary, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given_one(probs, logits)
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
@@ -37,40 +47,42 @@ class Bernoulli(Binary, ExponentialFamily):
             (self.logits,) = broadcast_all(logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Bernoulli, batch_shape, ("probs", "logits"), _instance=_instance)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        made: Self = self._expanded(Bernoulli, batch_shape, ("probs", "logits"), _instance=_instance)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         mode = (self.probs >= 0.5).to(self.probs)
         return mode.masked_fill(self.probs == 0.5, float("nan"))
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         with rl.no_grad():
             return rl.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         return -rl.nn.functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return rl.nn.functional.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
-    def enumerate_support(self, expand=True):
-        return enumerated(rl.arange(2, **like(self._param)), self._batch_shape, expand)
+    def enumerate_support(self, expand: bool = True) -> rl.Tensor:
+        out: rl.Tensor = enumerated(rl.arange(2, **like(self._param)), self._batch_shape, expand)
+        return out
 
     @property
-    def _natural_params(self):
+    def _natural_params(self) -> tuple[rl.Tensor, ...]:
         return (rl.logit(self.probs),)
 
-    def _log_normalizer(self, x):
+    def _log_normalizer(self, x: rl.Tensor) -> rl.Tensor:
         return rl.log1p(rl.exp(x))

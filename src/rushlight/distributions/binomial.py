@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -30,7 +35,13 @@ class Binomial(Binary, Distribution):
     }
     has_enumerate_support = True
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        total_count: rl.Tensor | int = 1,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given_one(probs, logits)
         if probs is not None:
             self.total_count, self.probs = broadcast_all(total_count, probs)
@@ -40,31 +51,34 @@ class Binomial(Binary, Distribution):
             self.total_count = self.total_count.type_as(self.logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Binomial, batch_shape, ("total_count", "probs", "logits"), _instance=_instance)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        made: Self = self._expanded(
+            Binomial, batch_shape, ("total_count", "probs", "logits"), _instance=_instance
+        )
+        return made
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self):
+    def support(self) -> Any:
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         with rl.no_grad():
             return rl.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         n, logits = self.total_count, self.logits
         # n log(1 + e^logits), without overflow; the positive part is written so that its slope at 0 is 1/2
@@ -72,17 +86,18 @@ class Binomial(Binary, Distribution):
         normalizer = n * positive + n * rl.log1p(rl.exp(-rl.abs(logits))) - rl.lgamma(n + 1)
         return value * logits - rl.lgamma(value + 1) - rl.lgamma(n - value + 1) - normalizer
 
-    def _single_count(self, what):
+    def _single_count(self, what: Any) -> int:
         count = int(self.total_count.max())
         if self.total_count.min() != count:
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
         return count
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         self._single_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(rl.exp(log_prob) * log_prob).sum(0)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> rl.Tensor:
         count = self._single_count("enumerate_support")
-        return enumerated(rl.arange(1 + count, **like(self._param)), self._batch_shape, expand)
+        out: rl.Tensor = enumerated(rl.arange(1 + count, **like(self._param)), self._batch_shape, expand)
+        return out

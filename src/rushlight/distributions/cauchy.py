@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -31,39 +33,42 @@ class Cauchy(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(
+        self, loc: rl.Tensor | float, scale: rl.Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self._set_parameters(validate_args, loc=loc, scale=scale)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Cauchy, batch_shape, ("loc", "scale"), _instance=_instance)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        made: Self = self._expanded(Cauchy, batch_shape, ("loc", "scale"), _instance=_instance)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return rl.full_like(self.loc, float("nan"))
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return rl.full_like(self.loc, float("inf"))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         return self.loc + rl.empty(shape, dtype=self.loc.dtype, device=self.loc.device).cauchy_() * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = (value - self.loc) / self.scale
         return -(math.pi * self.scale).log() - (z * z).log1p()
 
-    def cdf(self, value):
+    def cdf(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         return 0.5 + ((value - self.loc) / self.scale).atan() / math.pi
 
-    def icdf(self, value):
+    def icdf(self, value: rl.Tensor) -> rl.Tensor:
         return self.loc + self.scale * ((value - 0.5) * math.pi).tan()
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return (self.scale * (4 * math.pi)).log()

@@ -1,3 +1,10 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from rushlight import Tensor
+
 from . import constraints
 from .gamma import Gamma
 
@@ -19,10 +26,10 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df, validate_args=None):
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         return super().expand(batch_shape, self._get_checked_instance(Chi2, _instance))
 
     df = property(lambda self: 2 * self.concentration, doc="The degrees of freedom.")

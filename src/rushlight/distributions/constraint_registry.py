@@ -1,10 +1,17 @@
 """`biject_to` and `transform_to`: from unconstrained numbers into a constraint."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class ConstraintRegistry:
@@ -21,10 +28,10 @@ class ConstraintRegistry:
         ), SoftmaxTransform())
     """
 
-    def __init__(self):
-        self._registry = {}
+    def __init__(self) -> None:
+        self._registry: dict[type, Callable[[Any], Any]] = {}
 
-    def register(self, constraint, factory=None):
+    def register(self, constraint: Any, factory: Any = None) -> Any:
         """Registers factory(constraint) for a constraint's type; without a factory, as a decorator."""
         kind = constraint if isinstance(constraint, type) else type(constraint)
         if not issubclass(kind, constraints.Constraint):
@@ -32,13 +39,13 @@ class ConstraintRegistry:
                 f"Expected constraint to be a Constraint or a class of them, but got {constraint}"
             )
 
-        def enter(function):
+        def enter(function: Any) -> Any:
             self._registry[kind] = function
             return function
 
         return enter if factory is None else enter(factory)
 
-    def __call__(self, constraint):
+    def __call__(self, constraint: Any) -> Any:
         """The transform onto a constraint."""
         factory = self._registry.get(type(constraint))
         if factory is None:
@@ -50,8 +57,8 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _register_both(constraint):
-    def decorate(factory):
+def _register_both(constraint: Any) -> Callable[[_F], _F]:
+    def decorate(factory: _F) -> _F:
         biject_to.register(constraint, factory)
         transform_to.register(constraint, factory)
         return factory
@@ -60,14 +67,14 @@ def _register_both(constraint):
 
 
 @_register_both(constraints.real)
-def _real(constraint):
+def _real(constraint: Any) -> Any:
     return transforms.identity_transform
 
 
-def _for_each(constraint):
+def _for_each(constraint: Any) -> Callable[[_F], _F]:
     """Registers make(registry, constraint) with both: what is made of constraints asks the same registry for them."""
 
-    def decorate(make):
+    def decorate(make: _F) -> _F:
         for registry in (biject_to, transform_to):
             registry.register(constraint, functools.partial(make, registry))
         return make
@@ -76,33 +83,33 @@ def _for_each(constraint):
 
 
 @_for_each(constraints.independent)
-def _independent(registry, constraint):
+def _independent(registry: Any, constraint: Any) -> Any:
     return transforms.IndependentTransform(
         registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
     )
 
 
 @_for_each(constraints.cat)
-def _cat(registry, constraint):
-    parts = map(registry, constraint.cseq)
+def _cat(registry: Any, constraint: Any) -> Any:
+    parts = [registry(c) for c in constraint.cseq]
     return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
 
 
 @_for_each(constraints.stack)
-def _stack(registry, constraint):
-    return transforms.StackTransform(map(registry, constraint.cseq), constraint.dim)
+def _stack(registry: Any, constraint: Any) -> Any:
+    return transforms.StackTransform([registry(c) for c in constraint.cseq], constraint.dim)
 
 
 @_register_both(constraints.positive)
 @_register_both(constraints.nonnegative)
-def _greater(constraint):
+def _greater(constraint: Any) -> Any:
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
     )
 
 
 @_register_both(constraints.less_than)
-def _less(constraint):
+def _less(constraint: Any) -> Any:
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
     )
@@ -110,7 +117,7 @@ def _less(constraint):
 
 @_register_both(constraints.interval)
 @_register_both(constraints.half_open_interval)
-def _interval(constraint):
+def _interval(constraint: Any) -> Any:
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low == 0 and high == 1:
         return transforms.SigmoidTransform()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import rushlight as rl
@@ -63,7 +64,7 @@ class Constraint:
     is_discrete = False
     event_dim = 0
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         """Whether the set holds a value.
 
         Args:
@@ -74,43 +75,45 @@ class Constraint:
         """
         raise NotImplementedError
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__[1:] + "()"
 
 
 class _Dependent(Constraint):
     """Depends on other parameters: known only for an instance of a distribution."""
 
-    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
         super().__init__()
 
     @property
-    def is_discrete(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
+    def is_discrete(self) -> bool:  # type: ignore[override]  # as in PyTorch, a variable of its base
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
-        return self._is_discrete
+        result: bool = self._is_discrete
+        return result
 
     @property
-    def event_dim(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
+    def event_dim(self) -> int:  # type: ignore[override]  # as in PyTorch, a variable of its base
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
-        return self._event_dim
+        result: int = self._event_dim
+        return result
 
-    def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, x):
+    def check(self, x: Any) -> Any:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
 dependent = _Dependent()
 
 
-def is_dependent(constraint):
+def is_dependent(constraint: object) -> bool:
     """Tells whether a constraint is known only for an instance of a distribution.
 
     Args:
@@ -143,23 +146,29 @@ class _DependentProperty(property, _Dependent):
         (Interval(lower_bound=0.0, upper_bound=3.0), True)
     """
 
-    def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+    def __init__(
+        self,
+        fn: Callable[..., Any] | None = None,
+        *,
+        is_discrete: Any = NotImplemented,
+        event_dim: Any = NotImplemented,
+    ) -> None:
         property.__init__(self, fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, fn):  # type: ignore[override]  # it decorates
+    def __call__(self, fn: Callable[..., Any]) -> Any:  # type: ignore[override]  # it decorates
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 dependent_property = _DependentProperty
 
 
-def _need_dims(value, count):
+def _need_dims(value: rl.Tensor, count: int) -> None:
     if value.dim() < count:
         raise ValueError(f"Expected value.dim() >= {count} but got {value.dim()}")
 
 
-def _all_of_last(checks, dims):
+def _all_of_last(checks: rl.Tensor, dims: int) -> rl.Tensor:
     """Whether all are true over the last so many dimensions."""
     return checks.flatten(checks.dim() - dims).all(-1) if dims else checks
 
@@ -177,19 +186,19 @@ class _IndependentConstraint(Constraint):
         tensor([ True, False])
     """
 
-    def __init__(self, base_constraint, reinterpreted_batch_ndims):
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     is_discrete = property(lambda self: self.base_constraint.is_discrete)
     event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         _need_dims(value, self.event_dim)
         each = self.base_constraint.check(value)
         return _all_of_last(each, self.reinterpreted_batch_ndims)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__[1:]}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
@@ -208,25 +217,25 @@ class MixtureSameFamilyConstraint(Constraint):
         tensor([ True, False])
     """
 
-    def __init__(self, base_constraint):
+    def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
 
     is_discrete = property(lambda self: self.base_constraint.is_discrete)
     event_dim = property(lambda self: self.base_constraint.event_dim)
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         _need_dims(value, self.event_dim)
         each = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))  # (..., components)
         return _all_of_last(each, each.dim() - (value.dim() - self.event_dim))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_constraint!r})"
 
 
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -237,7 +246,7 @@ class _OneHot(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         ones = value == 1
         return (ones | (value == 0)).all(-1) & (ones.sum(-1) == 1)
 
@@ -245,7 +254,7 @@ class _OneHot(Constraint):
 one_hot = _OneHot()
 
 
-def _is_whole(value):
+def _is_whole(value: rl.Tensor) -> rl.Tensor:
     return value % 1 == 0
 
 
@@ -256,7 +265,7 @@ class _Bounded(Constraint):
     lower_bound: Any
     upper_bound: Any
 
-    def __init__(self, *bounds, **named):
+    def __init__(self, *bounds: Any, **named: Any) -> None:
         given = dict(zip(self._names, bounds, strict=False)) | named
         if len(bounds) + len(named) != len(self._names) or given.keys() != set(self._names):
             raise TypeError(
@@ -265,7 +274,7 @@ class _Bounded(Constraint):
         for name, bound in given.items():
             setattr(self, name, bound)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self._names)
         return f"{type(self).__name__[1:]}({bounds})"
 
@@ -285,8 +294,9 @@ class _IntegerInterval(_Bounded):
     is_discrete = True
     _names = ("lower_bound", "upper_bound")
 
-    def check(self, value):
-        return _is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = _is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return out
 
 
 integer_interval = _IntegerInterval
@@ -296,16 +306,18 @@ class _IntegerLessThan(_Bounded):
     is_discrete = True
     _names = ("upper_bound",)
 
-    def check(self, value):
-        return _is_whole(value) & (value <= self.upper_bound)
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = _is_whole(value) & (value <= self.upper_bound)
+        return out
 
 
 class _IntegerGreaterThan(_Bounded):
     is_discrete = True
     _names = ("lower_bound",)
 
-    def check(self, value):
-        return _is_whole(value) & (value >= self.lower_bound)
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = _is_whole(value) & (value >= self.lower_bound)
+        return out
 
 
 nonnegative_integer = _IntegerGreaterThan(0)
@@ -313,7 +325,7 @@ positive_integer = _IntegerGreaterThan(1)
 
 
 class _Real(Constraint):
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         return value == value  # anything but NaN
 
 
@@ -335,8 +347,9 @@ class _GreaterThan(_Bounded):
 
     _names = ("lower_bound",)
 
-    def check(self, value):
-        return self.lower_bound < value
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = self.lower_bound < value
+        return out
 
 
 positive = _GreaterThan(0.0)
@@ -357,8 +370,9 @@ class _GreaterThanEq(_Bounded):
 
     _names = ("lower_bound",)
 
-    def check(self, value):
-        return self.lower_bound <= value
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = self.lower_bound <= value
+        return out
 
 
 nonnegative = _GreaterThanEq(0.0)
@@ -379,8 +393,9 @@ class _LessThan(_Bounded):
 
     _names = ("upper_bound",)
 
-    def check(self, value):
-        return value < self.upper_bound
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = value < self.upper_bound
+        return out
 
 
 less_than = _LessThan
@@ -400,8 +415,9 @@ class _Interval(_Bounded):
 
     _names = ("lower_bound", "upper_bound")
 
-    def check(self, value):
-        return (self.lower_bound <= value) & (value <= self.upper_bound)
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = (self.lower_bound <= value) & (value <= self.upper_bound)
+        return out
 
 
 unit_interval = _Interval(0.0, 1.0)
@@ -422,8 +438,9 @@ class _HalfOpenInterval(_Bounded):
 
     _names = ("lower_bound", "upper_bound")
 
-    def check(self, value):
-        return (self.lower_bound <= value) & (value < self.upper_bound)
+    def check(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = (self.lower_bound <= value) & (value < self.upper_bound)
+        return out
 
 
 half_open_interval = _HalfOpenInterval
@@ -432,7 +449,7 @@ half_open_interval = _HalfOpenInterval
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         off = (1 - value.sum(-1)).abs()
         return (off < 1e-6) & (value >= 0).all(-1)
 
@@ -454,12 +471,13 @@ class _Multinomial(Constraint):
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, upper_bound):
+    def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         in_bound = value.sum(-1) <= self.upper_bound
-        return in_bound & (value >= 0).all(-1)
+        out: rl.Tensor = in_bound & (value >= 0).all(-1)
+        return out
 
 
 multinomial = _Multinomial
@@ -468,7 +486,7 @@ multinomial = _Multinomial
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         return _all_of_last(value.tril() == value, 2)
 
 
@@ -478,7 +496,7 @@ lower_triangular = _LowerTriangular()
 class _LowerCholesky(Constraint):
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         return _LowerTriangular().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
@@ -490,7 +508,7 @@ class _CorrCholesky(Constraint):
 
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         # the rounding of a row's norm grows with its length
         tolerance = rl.finfo(value.dtype).eps * value.size(-1) * 10
         row_norm = rl.linalg.norm(value.detach(), dim=-1)
@@ -504,7 +522,7 @@ corr_cholesky = _CorrCholesky()
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         square = value.shape[-2] == value.shape[-1]
         return rl.full(tuple(value.shape[:-2]), square, dtype=rl.bool, device=value.device)
 
@@ -513,7 +531,7 @@ square = _Square()
 
 
 class _Symmetric(_Square):
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         fine = super().check(value)
         if bool(fine.all()):
             fine = _all_of_last(value.isclose(value.mT, atol=1e-6), 2)
@@ -524,7 +542,7 @@ symmetric = _Symmetric()
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         fine = super().check(value)
         return (rl.linalg.eigvalsh(value) >= 0).all(-1) if bool(fine.all()) else fine
 
@@ -533,7 +551,7 @@ positive_semidefinite = _PositiveSemidefinite()
 
 
 class _PositiveDefinite(_Symmetric):
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         fine = super().check(value)
         return rl.linalg.cholesky_ex(value).info == 0 if bool(fine.all()) else fine
 
@@ -556,7 +574,9 @@ class _Cat(Constraint):
         tensor([False,  True,  True])
     """
 
-    def __init__(self, cseq, dim=0, lengths=None):
+    def __init__(
+        self, cseq: Iterable[Constraint], dim: int = 0, lengths: Iterable[int] | None = None
+    ) -> None:
         self.cseq = list(cseq)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         self.dim = dim
@@ -565,7 +585,7 @@ class _Cat(Constraint):
 
     event_dim = property(lambda self: max(c.event_dim for c in self.cseq))
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         if not -value.dim() <= self.dim < value.dim():
             raise ValueError(f"Expected a value with dimension {self.dim}, got shape {tuple(value.shape)}")
         checks, start = [], 0
@@ -593,18 +613,18 @@ class _Stack(Constraint):
                 [ True,  True]])
     """
 
-    def __init__(self, cseq, dim=0):
+    def __init__(self, cseq: Iterable[Constraint], dim: int = 0) -> None:
         self.cseq = list(cseq)
         self.dim = dim
 
     is_discrete = property(lambda self: any(c.is_discrete for c in self.cseq))
 
     @property
-    def event_dim(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
+    def event_dim(self) -> int:  # type: ignore[override]  # as in PyTorch, a variable of its base
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
-    def check(self, value):
+    def check(self, value: rl.Tensor) -> rl.Tensor:
         parts = [value.select(self.dim, i) for i in range(value.size(self.dim))]
         return rl.stack([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
 

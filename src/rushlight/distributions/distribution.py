@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -13,7 +14,7 @@ from .utils import broadcast_all, lazy_property
 __all__ = ["Distribution"]
 
 
-def _size(shape):
+def _size(shape: Any) -> rl.Size:
     return rl.Size(tuple(shape) if not isinstance(shape, int) else (shape,))
 
 
@@ -39,7 +40,7 @@ class Distribution:
     _validate_args = __debug__
 
     @staticmethod
-    def set_default_validate_args(value):
+    def set_default_validate_args(value: bool) -> None:
         """Sets whether distributions check their arguments by default.
 
         Args:
@@ -49,7 +50,12 @@ class Distribution:
             raise ValueError
         Distribution._validate_args = value
 
-    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+    def __init__(
+        self,
+        batch_shape: Sequence[int] = (),
+        event_shape: Sequence[int] = (),
+        validate_args: bool | None = None,
+    ) -> None:
         self._batch_shape, self._event_shape = _size(batch_shape), _size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
@@ -57,18 +63,18 @@ class Distribution:
             self._check_parameters()
         super().__init__()
 
-    def _set_parameters(self, validate_args, **parameters):
+    def _set_parameters(self, validate_args: bool | None, **parameters: Any) -> None:
         """Sets attributes to the parameters, broadcast against each other: the whole __init__ of most families."""
         tensors = broadcast_all(*parameters.values())
         self.__dict__.update(zip(parameters, tensors, strict=True))
         Distribution.__init__(self, tensors[0].shape, validate_args=validate_args)
 
-    def _check(self, value):
+    def _check(self, value: rl.Tensor) -> None:
         """Refuses a value outside the support, where arguments are checked at all."""
         if self._validate_args:
             self._validate_sample(value)
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         try:
             known = self.arg_constraints
         except NotImplementedError:
@@ -91,7 +97,7 @@ class Distribution:
                     f"values:\n{value}"
                 )
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """The same distribution with a larger batch shape.
 
         Args:
@@ -100,46 +106,46 @@ class Distribution:
         raise NotImplementedError
 
     @property
-    def batch_shape(self):
+    def batch_shape(self) -> rl.Size:
         """How many independent distributions there are, as a shape."""
         return self._batch_shape
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> rl.Size:
         """The shape of one draw."""
         return self._event_shape
 
     @property
-    def arg_constraints(self):
+    def arg_constraints(self) -> dict[str, Any]:
         """The constraint of each parameter, by its name."""
         raise NotImplementedError
 
     @property
-    def support(self):
+    def support(self) -> Any:
         """The constraint that values satisfy."""
         raise NotImplementedError
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         """The mean."""
         raise NotImplementedError
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         """The most likely value."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         """The variance."""
         raise NotImplementedError
 
     @property
-    def stddev(self):
+    def stddev(self) -> rl.Tensor:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         """A draw, without gradient.
 
         Args:
@@ -151,7 +157,7 @@ class Distribution:
         with rl.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         """A reparametrized draw: differentiable with respect to the parameters.
 
         Args:
@@ -159,7 +165,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def sample_n(self, n):
+    def sample_n(self, n: int) -> rl.Tensor:
         """n draws. Deprecated: sample((n,)) does the same.
 
         Args:
@@ -168,7 +174,7 @@ class Distribution:
         warnings.warn("sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2)
         return self.sample((n,))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         """The logarithm of the density or mass at a value.
 
         Args:
@@ -176,7 +182,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def cdf(self, value):
+    def cdf(self, value: rl.Tensor) -> rl.Tensor:
         """The probability of values up to this one.
 
         Args:
@@ -184,7 +190,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def icdf(self, value):
+    def icdf(self, value: rl.Tensor) -> rl.Tensor:
         """The value that a draw is below with this probability: the inverse of cdf.
 
         Args:
@@ -192,7 +198,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> rl.Tensor:
         """All values of a discrete distribution along a new first dimension.
 
         Args:
@@ -201,18 +207,18 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         """The entropy, in nats: E[-log p(x)]."""
         raise NotImplementedError
 
-    def perplexity(self):
+    def perplexity(self) -> rl.Tensor:
         """The exponential of the entropy."""
         return rl.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape=()):
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> rl.Size:
         return _size(sample_shape) + self._batch_shape + self._event_shape
 
-    def _validate_sample(self, value):
+    def _validate_sample(self, value: rl.Tensor) -> None:
         if not isinstance(value, rl.Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = len(value.shape) - len(self._event_shape)
@@ -242,7 +248,7 @@ class Distribution:
                 f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
-    def _get_checked_instance(self, cls, _instance=None):
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method "
@@ -251,7 +257,14 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    def _expanded(self, cls, batch_shape, names, event_shape=None, _instance=None):
+    def _expanded(
+        self,
+        cls: Any,
+        batch_shape: Sequence[int],
+        names: Sequence[str],
+        event_shape: Sequence[int] | None = None,
+        _instance: Any = None,
+    ) -> Any:
         """A copy whose parameters `names` are expanded to the new batch shape, each with its own event dims."""
         new = self._get_checked_instance(cls, _instance)
         batch_shape = _size(batch_shape)
@@ -267,7 +280,7 @@ class Distribution:
         new._validate_args = self._validate_args
         return new
 
-    def _copied(self, cls, batch_shape, _instance, **attributes):
+    def _copied(self, cls: Any, batch_shape: Sequence[int], _instance: Any, **attributes: Any) -> Any:
         """A copy of another batch shape with these attributes; cls is the class whose expand() makes it."""
         new = self._get_checked_instance(cls, _instance)
         new.__dict__.update(attributes)
@@ -276,7 +289,7 @@ class Distribution:
         new._validate_args = self._validate_args
         return new
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = [name for name in self.arg_constraints if name in self.__dict__]
         parts = []
         for name in names:

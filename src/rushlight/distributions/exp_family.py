@@ -1,5 +1,10 @@
 """Exponential families: entropy from the log normaliser."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import rushlight as rl
 
 from .distribution import Distribution
@@ -24,17 +29,21 @@ class ExponentialFamily(Distribution):
     """
 
     @property
-    def _natural_params(self):
+    def _natural_params(self) -> tuple[rl.Tensor, ...]:
         raise NotImplementedError
 
-    def _log_normalizer(self, *natural_params):
-        raise NotImplementedError
+    if TYPE_CHECKING:  # each takes its own natural parameters
+        _log_normalizer: Callable[..., rl.Tensor]
+    else:
+
+        def _log_normalizer(self, *natural_params) -> rl.Tensor:
+            raise NotImplementedError
 
     @property
-    def _mean_carrier_measure(self):
+    def _mean_carrier_measure(self) -> Any:
         raise NotImplementedError
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         # H = E[-k] + F(theta) - <theta, grad F(theta)>
         result = -self._mean_carrier_measure
         params = [p.detach().requires_grad_() for p in self._natural_params]
@@ -44,4 +53,5 @@ class ExponentialFamily(Distribution):
         result = result + normalizer
         for p, g in zip(params, gradients, strict=True):
             result = result - (p * g).reshape(tuple(self._batch_shape) + (-1,)).sum(-1)
-        return result
+        out: rl.Tensor = result
+        return out

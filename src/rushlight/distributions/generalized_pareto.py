@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -37,70 +39,77 @@ class GeneralizedPareto(Distribution):
     }
     has_rsample = True
 
-    def __init__(self, loc, scale, concentration, validate_args=None):
+    def __init__(
+        self,
+        loc: rl.Tensor | float,
+        scale: rl.Tensor | float,
+        concentration: rl.Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_parameters(validate_args, loc=loc, scale=scale, concentration=concentration)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         names = ("loc", "scale", "concentration")
-        return self._expanded(GeneralizedPareto, batch_shape, names, _instance=_instance)
+        made: Self = self._expanded(GeneralizedPareto, batch_shape, names, _instance=_instance)
+        return made
 
-    def _z(self, x):
+    def _z(self, x: rl.Tensor) -> rl.Tensor:
         return (x - self.loc) / self.scale
 
-    def _split(self):
+    def _split(self) -> tuple[rl.Tensor, rl.Tensor]:
         """(is exponential, concentration with ones there)."""
         zero = rl.isclose(self.concentration, rl.zeros_like(self.concentration))
         return zero, rl.where(zero, rl.ones_like(self.concentration), self.concentration)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rl.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = self._z(value)
         zero, c = self._split()
         bent = -(1 / c + 1) * rl.log1p(c * z)
         return -self.scale.log() + rl.where(zero, -z, bent)
 
-    def log_survival_function(self, value):
+    def log_survival_function(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = self._z(value)
         zero, c = self._split()
         return rl.where(zero, -z, -rl.log1p(c * z) / c)
 
-    def log_cdf(self, value):
+    def log_cdf(self, value: rl.Tensor) -> rl.Tensor:
         return rl.log1p(-rl.exp(self.log_survival_function(value)))
 
-    def cdf(self, value):
+    def cdf(self, value: rl.Tensor) -> rl.Tensor:
         return rl.exp(self.log_cdf(value))
 
-    def icdf(self, value):
+    def icdf(self, value: rl.Tensor) -> rl.Tensor:
         zero, c = self._split()
         log_rest = rl.log1p(-value)
         return self.loc + self.scale * rl.where(zero, -log_rest, rl.expm1(-c * log_rest) / c)
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         valid = self.concentration < 1
         c = rl.where(valid, self.concentration, 0.5)
         return rl.where(valid, self.loc + self.scale / (1 - c), math.inf)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         valid = self.concentration < 0.5
         c = rl.where(valid, self.concentration, 0.25)
         return rl.where(valid, self.scale**2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return rl.log(self.scale) + self.concentration + 1
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Any:
         bounded = self.concentration < 0
         c = rl.where(bounded, self.concentration, -1.0)
         upper = rl.where(bounded, self.loc - self.scale / c, math.inf)

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -25,7 +30,12 @@ class Geometric(Binary, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given_one(probs, logits)
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
@@ -40,34 +50,35 @@ class Geometric(Binary, Distribution):
                     f"distribution {self!r} to be positive but found invalid values:\n{value[~(value > 0)]}"
                 )
 
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Geometric, batch_shape, ("probs", "logits"), _instance=_instance)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        made: Self = self._expanded(Geometric, batch_shape, ("probs", "logits"), _instance=_instance)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return rl.zeros_like(self.probs)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         with rl.no_grad():
             u = rl.empty(shape, dtype=self.probs.dtype, device=self.probs.device)
             u.uniform_(rl.finfo(self.probs.dtype).tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         value, probs = broadcast_all(value, self.probs)
         probs = probs.masked_fill((probs == 1) & (value == 0), 0)  # 0 * log(0) is 0 here
         return value * (-probs).log1p() + self.probs.log()
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         cross_entropy = rl.nn.functional.binary_cross_entropy_with_logits
         return cross_entropy(self.logits, self.probs, reduction="none") / self.probs

@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -28,7 +32,9 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(
+        self, loc: rl.Tensor | float, scale: rl.Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         info = rl.finfo(self.loc.dtype)
         base = Uniform(
@@ -44,31 +50,31 @@ class Gumbel(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(Gumbel, _instance)
         new.loc, new.scale = self.loc.expand(batch_shape), self.scale.expand(batch_shape)
         return super().expand(batch_shape, new)
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = (value - self.loc) / self.scale
         return -(z + (-z).exp() + self.scale.log())
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc + self.scale * euler_constant
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> rl.Tensor:
         return (math.pi / math.sqrt(6)) * self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.stddev.pow(2)
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return self.scale.log() + (1 + euler_constant)

@@ -1,3 +1,10 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from rushlight import Tensor
+
 from . import constraints
 from .distribution import Distribution
 from .utils import _sum_rightmost
@@ -22,10 +29,15 @@ class Independent(Distribution):
 
     arg_constraints = {}
 
-    def __class_getitem__(cls, item):
+    def __class_getitem__(cls, item: Any) -> Any:
         return cls
 
-    def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        reinterpreted_batch_ndims: int,
+        validate_args: bool | None = None,
+    ) -> None:
         if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
             raise ValueError(
                 "Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
@@ -38,21 +50,24 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
-        return self._copied(Independent, batch_shape, _instance, base_dist=base, reinterpreted_batch_ndims=n)
+        made: Self = self._copied(
+            Independent, batch_shape, _instance, base_dist=base, reinterpreted_batch_ndims=n
+        )
+        return made
 
     @property
-    def has_rsample(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
+    def has_rsample(self) -> bool:  # type: ignore[override]  # as in PyTorch, a variable of its base
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self):  # type: ignore[override]  # as in PyTorch, a variable of its base
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]  # as in PyTorch, a variable of its base
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self):
+    def support(self) -> Any:
         n = self.reinterpreted_batch_ndims
         return constraints.independent(self.base_dist.support, n) if n else self.base_dist.support
 
@@ -60,23 +75,23 @@ class Independent(Distribution):
     mode = property(lambda self: self.base_dist.mode)
     variance = property(lambda self: self.base_dist.variance)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
-    def enumerate_support(self, expand=True):
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self.reinterpreted_batch_ndims
         if n:
             raise NotImplementedError(f"Enumeration over cartesian product of {n} dimensions")
         return self.base_dist.enumerate_support(expand)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -3,15 +3,24 @@
 The formulas themselves are in `_kl_same` (both of one family) and `_kl_cross`.
 """
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rushlight import Tensor
+from rushlight.distributions.distribution import Distribution
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_KL_REGISTRY: dict = {}
-_KL_MEMOIZE: dict = {}
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_KL_REGISTRY: dict[Any, Any] = {}
+_KL_MEMOIZE: dict[Any, Any] = {}
 
 
-def register_kl(type_p, type_q):
+def register_kl(type_p: type, type_q: type) -> Callable[[_F], _F]:
     """Decorator: the function gives KL(p || q) for two classes of distributions and their subclasses.
 
     Among several that fit, kl_divergence takes the most specific one.
@@ -33,7 +42,7 @@ def register_kl(type_p, type_q):
         if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
-    def decorator(fun):
+    def decorator(fun: _F) -> _F:
         _KL_REGISTRY[type_p, type_q] = fun
         _KL_MEMOIZE.clear()
         return fun
@@ -41,17 +50,18 @@ def register_kl(type_p, type_q):
     return decorator
 
 
-def _nearest(kind, candidates):
+def _nearest(kind: Any, candidates: Any) -> Any:
     """Of the classes that kind derives from, the one it meets first."""
     order = kind.__mro__
     return min(candidates, key=lambda c: order.index(c) if c in order else len(order))
 
 
-def _dispatch_kl(type_p, type_q):
+def _dispatch_kl(type_p: type, type_q: type) -> Callable[..., Tensor]:
     """The most specific registered function, or NotImplemented."""
     fits = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not fits:
-        return NotImplemented
+        result: Callable[..., Tensor] = NotImplemented
+        return result
     # The first type decides, and among equals the second; then the other way round. They should agree.
     by_p = _nearest(type_p, [p for p, _ in fits])
     by_p = by_p, _nearest(type_q, [q for p, q in fits if p is by_p])
@@ -64,10 +74,11 @@ def _dispatch_kl(type_p, type_q):
             RuntimeWarning,
             stacklevel=3,
         )
-    return _KL_REGISTRY[by_p]
+    out: Callable[..., Tensor] = _KL_REGISTRY[by_p]
+    return out
 
 
-def kl_divergence(p, q):
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The Kullback-Leibler divergence KL(p || q) = E_p[log p(x) - log q(x)], for each element of the batch.
 
     Args:
@@ -93,7 +104,7 @@ def kl_divergence(p, q):
     return fun(p, q)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "_kl_expfamily_expfamily":
         from ._kl_same import _exponential_family
 

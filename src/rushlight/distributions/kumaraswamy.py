@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -27,7 +32,12 @@ class Kumaraswamy(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1, concentration0, validate_args=None):
+    def __init__(
+        self,
+        concentration1: rl.Tensor | float,
+        concentration0: rl.Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
         a, b = self.concentration1, self.concentration0
         base = Uniform(rl.zeros_like(a), rl.ones_like(a), validate_args=validate_args)
@@ -35,33 +45,33 @@ class Kumaraswamy(TransformedDistribution):
         steps = [PowerTransform(1 / b), AffineTransform(1.0, -1.0), PowerTransform(1 / a)]
         super().__init__(base, steps, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(Kumaraswamy, _instance)
         for name in self.arg_constraints:
             setattr(new, name, getattr(self, name).expand(batch_shape))
         return super().expand(batch_shape, new)
 
-    def _moment(self, n):
+    def _moment(self, n: int) -> rl.Tensor:
         a, b = self.concentration1, self.concentration0
         x = 1 + n / a
         return b * rl.exp(rl.lgamma(x) + rl.lgamma(b) - rl.lgamma(x + b))
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self._moment(1)
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         # ((a - 1) / (a b - 1))^(1/a), inside the interval only for a, b >= 1
         a, b = self.concentration1, self.concentration0
         mode = ((a - 1) / (a * b - 1)) ** a.reciprocal()
         return mode.masked_fill((a < 1) | (b < 1), float("nan"))
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self._moment(2) - rl.pow(self.mean, 2)
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         a, b = self.concentration1, self.concentration0
         harmonic = rl.digamma(b + 1) + euler_constant
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - rl.log(a) - rl.log(b)

@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -10,18 +14,20 @@ from .utils import _standard_normal, lazy_property, like
 __all__ = ["LowRankMultivariateNormal"]
 
 
-def _batch_capacitance_tril(W, D):
+def _batch_capacitance_tril(W: rl.Tensor, D: rl.Tensor) -> rl.Tensor:
     """The Cholesky factor of I + W^T D^-1 W: as small as the rank."""
     capacitance = rl.matmul(W.mT / D.unsqueeze(-2), W)
     eye = rl.eye(W.shape[-1], dtype=W.dtype, device=W.device)
     return rl.linalg.cholesky(capacitance + eye)
 
 
-def _batch_lowrank_logdet(W, D, capacitance_tril):
+def _batch_lowrank_logdet(W: rl.Tensor, D: rl.Tensor, capacitance_tril: rl.Tensor) -> rl.Tensor:
     return 2 * _half_log_det(capacitance_tril) + D.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
+def _batch_lowrank_mahalanobis(
+    W: rl.Tensor, D: rl.Tensor, x: rl.Tensor, capacitance_tril: rl.Tensor
+) -> rl.Tensor:
     """x^T (W W^T + D)^-1 x, by the matrix inversion lemma."""
     projected = _batch_mv(W.mT / D.unsqueeze(-2), x)
     return (x.pow(2) / D).sum(-1) - _batch_mahalanobis(capacitance_tril, projected)
@@ -54,7 +60,9 @@ class LowRankMultivariateNormal(Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc, cov_factor, cov_diag, validate_args=None):
+    def __init__(
+        self, loc: rl.Tensor, cov_factor: rl.Tensor, cov_diag: rl.Tensor, validate_args: bool | None = None
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event_shape = loc.shape[-1:]
@@ -81,32 +89,33 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_diag = cov_diag
         self._capacitance_tril = _batch_capacitance_tril(cov_factor, cov_diag)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         names = ("loc", "cov_factor", "cov_diag")
         new = self._expanded(LowRankMultivariateNormal, batch_shape, names, _instance=_instance)
         new._unbroadcasted_cov_factor = self._unbroadcasted_cov_factor
         new._unbroadcasted_cov_diag = self._unbroadcasted_cov_diag
         new._capacitance_tril = self._capacitance_tril
-        return new
+        made: Self = new
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         return (W.pow(2).sum(-1) + D).expand(self._batch_shape + self._event_shape)
 
-    def _square(self, matrix):
+    def _square(self, matrix: rl.Tensor) -> rl.Tensor:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self):
+    def scale_tril(self) -> rl.Tensor:
         # (D + W W^T) = sqrt(D) (I + (W / sqrt D)(W / sqrt D)^T) sqrt(D): better conditioned inside
         W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         root = D.sqrt().unsqueeze(-1)
@@ -115,32 +124,32 @@ class LowRankMultivariateNormal(Distribution):
         return self._square(root * rl.linalg.cholesky(rl.matmul(scaled, scaled.mT) + eye))
 
     @lazy_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> rl.Tensor:
         W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         return self._square(rl.matmul(W, W.mT) + rl.diag_embed(D))
 
     @lazy_property
-    def precision_matrix(self):
+    def precision_matrix(self) -> rl.Tensor:
         W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
         projected = W.mT / D.unsqueeze(-2)
         solved = rl.linalg.solve_triangular(self._capacitance_tril, projected, upper=False)
         return self._square(rl.diag_embed(D.reciprocal()) - rl.matmul(solved.mT, solved))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         # One noise for the factor's columns, one for the diagonal.
         common = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **like(self.loc))
         own = _standard_normal(shape, **like(self.loc)) * self._unbroadcasted_cov_diag.sqrt()
         return self.loc + _batch_mv(self._unbroadcasted_cov_factor, common) + own
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         W, D, tril = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         distance = _batch_lowrank_mahalanobis(W, D, value - self.loc, tril)
         log_det = _batch_lowrank_logdet(W, D, tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + log_det + distance)
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         log_det = _batch_lowrank_logdet(
             self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
         )

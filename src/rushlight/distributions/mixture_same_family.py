@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -26,7 +31,12 @@ class MixtureSameFamily(Distribution):
     arg_constraints = {}
     has_rsample = False
 
-    def __init__(self, mixture_distribution, component_distribution, validate_args=None):
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
                 " The Mixture distribution needs to be an  instance of torch.distributions.Categorical"
@@ -59,7 +69,7 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event_shape)
         super().__init__(component_batch, event_shape, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(MixtureSameFamily, _instance)
         batch_shape = rl.Size(batch_shape)
         new._component_distribution = self._component_distribution.expand(
@@ -71,51 +81,52 @@ class MixtureSameFamily(Distribution):
             batch_shape, new._component_distribution.event_shape, validate_args=False
         )
         new._validate_args = self._validate_args
-        return new
+        made: Self = new
+        return made
 
     @constraints.dependent_property
-    def support(self):
+    def support(self) -> Any:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property
-    def mixture_distribution(self):
+    def mixture_distribution(self) -> Categorical:
         return self._mixture_distribution
 
     @property
-    def component_distribution(self):
+    def component_distribution(self) -> Distribution:
         return self._component_distribution
 
-    def _weights(self):
+    def _weights(self) -> rl.Tensor:
         """The mixture probabilities, with dimensions for the event."""
         probs = self.mixture_distribution.probs
         return probs.reshape(tuple(probs.shape) + (1,) * self._event_ndims)
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return (self._weights() * self.component_distribution.mean).sum(-1 - self._event_ndims)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         # E[var] + var[mean] over the components
         weights, dim = self._weights(), -1 - self._event_ndims
         component = self.component_distribution
         spread = component.mean - self.mean.unsqueeze(dim)
         return (weights * component.variance).sum(dim) + (weights * spread.pow(2.0)).sum(dim)
 
-    def _pad(self, x):
+    def _pad(self, x: rl.Tensor) -> rl.Tensor:
         return x.unsqueeze(-1 - self._event_ndims)
 
-    def cdf(self, x):
+    def cdf(self, x: rl.Tensor) -> rl.Tensor:
         cdf = self.component_distribution.cdf(self._pad(x))
         return (cdf * self.mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, x):
+    def log_prob(self, x: rl.Tensor) -> rl.Tensor:
         self._check(x)
         log_prob = self.component_distribution.log_prob(self._pad(x))
         log_mix = rl.log_softmax(self.mixture_distribution.logits, dim=-1)
         return rl.logsumexp(log_prob + log_mix, dim=-1)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         with rl.no_grad():
             sample_shape = rl.Size(sample_shape)
             event_shape = self._component_distribution.event_shape
@@ -127,5 +138,5 @@ class MixtureSameFamily(Distribution):
             index = index.expand(tuple(drawn.shape[:place]) + (1,) + tuple(event_shape))
             return drawn.gather(place, index).squeeze(place)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -27,7 +32,13 @@ class Multinomial(Delegating, Distribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        total_count: rl.Tensor | int = 1,
+        probs: rl.Tensor | None = None,
+        logits: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError(
                 f"inhomogeneous total_count is not supported: give one int, not {total_count}"
@@ -39,10 +50,10 @@ class Multinomial(Delegating, Distribution):
         )
 
     @property
-    def _base_params(self):
+    def _base_params(self) -> Any:
         return self._categorical
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(Multinomial, _instance)
         batch_shape = rl.Size(batch_shape)
         new.total_count = self.total_count
@@ -50,21 +61,22 @@ class Multinomial(Delegating, Distribution):
         new._binomial = Binomial(total_count=self.total_count, probs=new.probs, validate_args=False)
         super(Multinomial, new).__init__(batch_shape, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
-        return new
+        made: Self = new
+        return made
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self):
+    def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         sample_shape = rl.Size(sample_shape)
         drawn = self._categorical.sample(rl.Size((self.total_count,)) + sample_shape)
         drawn = drawn.permute(*range(1, drawn.dim()), 0)  # (…, total_count)
@@ -72,14 +84,14 @@ class Multinomial(Delegating, Distribution):
         counts.scatter_add_(-1, drawn, rl.ones_like(drawn))
         return counts.type_as(self.probs)
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         n = rl.tensor(self.total_count, dtype=self.probs.dtype, device=self.probs.device)
         support = self._binomial.enumerate_support(expand=False)[1:]
         probs = rl.exp(self._binomial.log_prob(support))
         weights = rl.lgamma(support + 1)
         return n * self._categorical.entropy() - rl.lgamma(n + 1) + (probs * weights).sum([0, -1])
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.masked_fill((value == 0) & (logits == -rl.inf), 0)

@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -9,12 +13,12 @@ from .utils import _standard_normal, lazy_property, like
 __all__ = ["MultivariateNormal"]
 
 
-def _batch_mv(matrix, vector):
+def _batch_mv(matrix: rl.Tensor, vector: rl.Tensor) -> rl.Tensor:
     """Matrix times vector, both with batch dimensions."""
     return rl.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
-def _batch_mahalanobis(tril, x):
+def _batch_mahalanobis(tril: rl.Tensor, x: rl.Tensor) -> rl.Tensor:
     """x^T (L L^T)^-1 x for lower triangular L (…, n, n) and x (…, n)."""
     n = x.shape[-1]
     if tril.dim() == 2:  # one matrix for all: a single solve with many right-hand sides
@@ -27,7 +31,7 @@ def _batch_mahalanobis(tril, x):
     return solved.squeeze(-1).pow(2).sum(-1)
 
 
-def _precision_to_scale_tril(precision):
+def _precision_to_scale_tril(precision: rl.Tensor) -> rl.Tensor:
     """The Cholesky factor of the inverse, through the factor of the matrix read backwards."""
     backwards = rl.linalg.cholesky(precision.flip((-2, -1))).flip((-2, -1))
     # precision = backwards backwards^T with `backwards` upper, so the factor sought is the inverse of its transpose
@@ -35,7 +39,7 @@ def _precision_to_scale_tril(precision):
     return rl.linalg.solve_triangular(backwards.mT, identity, upper=False)
 
 
-def _half_log_det(tril):
+def _half_log_det(tril: rl.Tensor) -> rl.Tensor:
     return tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
@@ -66,8 +70,13 @@ class MultivariateNormal(Distribution):
     has_rsample = True
 
     def __init__(
-        self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None
-    ):
+        self,
+        loc: rl.Tensor,
+        covariance_matrix: rl.Tensor | None = None,
+        precision_matrix: rl.Tensor | None = None,
+        scale_tril: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         given = {
@@ -96,52 +105,53 @@ class MultivariateNormal(Distribution):
         else:
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         names = ("loc", "covariance_matrix", "precision_matrix", "scale_tril")
         new = self._expanded(MultivariateNormal, batch_shape, names, _instance=_instance)
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
-        return new
+        made: Self = new
+        return made
 
-    def _square_shape(self):
+    def _square_shape(self) -> Any:
         return self._batch_shape + self._event_shape + self._event_shape
 
     @lazy_property
-    def scale_tril(self):
+    def scale_tril(self) -> rl.Tensor:
         return self._unbroadcasted_scale_tril.expand(self._square_shape())
 
     @lazy_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> rl.Tensor:
         factor = self._unbroadcasted_scale_tril
         return rl.matmul(factor, factor.mT).expand(self._square_shape())
 
     @lazy_property
-    def precision_matrix(self):
+    def precision_matrix(self) -> rl.Tensor:
         return rl.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._square_shape())
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         noise = _standard_normal(shape, **like(self.loc))
         return _batch_mv(self._unbroadcasted_scale_tril, noise) + self.loc
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         half_log_det = _half_log_det(self._unbroadcasted_scale_tril)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         half_log_det = _half_log_det(self._unbroadcasted_scale_tril)
         entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det
         return entropy if len(self._batch_shape) == 0 else entropy.expand(self._batch_shape)

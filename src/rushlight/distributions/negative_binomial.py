@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -31,7 +36,13 @@ class NegativeBinomial(Binary, Distribution):
     }
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        total_count: rl.Tensor | int,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given_one(probs, logits)
         if probs is not None:
             self.total_count, self.probs = broadcast_all(total_count, probs)
@@ -41,31 +52,32 @@ class NegativeBinomial(Binary, Distribution):
             self.total_count = self.total_count.type_as(self.logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         names = ("total_count", "probs", "logits")
-        return self._expanded(NegativeBinomial, batch_shape, names, _instance=_instance)
+        made: Self = self._expanded(NegativeBinomial, batch_shape, names, _instance=_instance)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.total_count * rl.exp(self.logits)
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.mean / rl.sigmoid(-self.logits)
 
     @lazy_property
-    def _gamma(self):
+    def _gamma(self) -> Gamma:
         return Gamma(concentration=self.total_count, rate=rl.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         with rl.no_grad():
             return rl.poisson(self._gamma.sample(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         n, logsigmoid = self.total_count, rl.nn.functional.logsigmoid
         unnormalized = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -41,58 +43,61 @@ class Normal(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, loc, scale, validate_args=None):
+    def __init__(
+        self, loc: rl.Tensor | float, scale: rl.Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self._set_parameters(validate_args, loc=loc, scale=scale)
 
-    def expand(self, batch_shape, _instance=None):
-        return self._expanded(Normal, batch_shape, ("loc", "scale"), _instance=_instance)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        made: Self = self._expanded(Normal, batch_shape, ("loc", "scale"), _instance=_instance)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def stddev(self):
+    def stddev(self) -> rl.Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self.stddev.pow(2)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         with rl.no_grad():
             return rl.normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = (value - self.loc) / self.scale
         return -0.5 * z * z - self.scale.log() - _LOG_ROOT_2PI
 
-    def cdf(self, value):
+    def cdf(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = (value - self.loc) / self.scale
         return 0.5 * (1 + (z / math.sqrt(2)).erf())
 
-    def icdf(self, value):
+    def icdf(self, value: rl.Tensor) -> rl.Tensor:
         z = math.sqrt(2) * (2 * value - 1).erfinv()
         return self.loc + self.scale * z
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return self.scale.log() + (0.5 + _LOG_ROOT_2PI)
 
     @property
-    def _natural_params(self):
+    def _natural_params(self) -> tuple[rl.Tensor, ...]:
         precision = 1 / (self.scale * self.scale)
         return precision * self.loc, -precision / 2
 
-    def _log_normalizer(self, x, y):
+    def _log_normalizer(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return 0.5 * (rl.log(-math.pi / y) - x * x / (2 * y))

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -27,46 +32,55 @@ class OneHotCategorical(Delegating, Distribution):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        probs: rl.Tensor | None = None,
+        logits: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.param_shape
         super().__init__(self._categorical.batch_shape, shape[-1:], validate_args=validate_args)
 
     @property
-    def _base_params(self):
+    def _base_params(self) -> Any:
         return self._categorical
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base = self._categorical.expand(batch_shape)
-        return self._copied(OneHotCategorical, batch_shape, _instance, _categorical=base)
+        made: Self = self._copied(OneHotCategorical, batch_shape, _instance, _categorical=base)
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self._categorical.probs
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         place = self._categorical.mode
         return rl.nn.functional.one_hot(place, num_classes=self.event_shape[-1]).to(self.probs)
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         return self._categorical.probs * (1 - self._categorical.probs)
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         probs = self._categorical.probs
         places = self._categorical.sample(sample_shape)
         return rl.nn.functional.one_hot(places, self.event_shape[-1]).to(probs)
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         return self._categorical.log_prob(value.max(-1)[1])
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand=True):
-        return enumerated(rl.eye(self.event_shape[0], **like(self._param)), self.batch_shape, expand)
+    def enumerate_support(self, expand: bool = True) -> rl.Tensor:
+        out: rl.Tensor = enumerated(
+            rl.eye(self.event_shape[0], **like(self._param)), self.batch_shape, expand
+        )
+        return out
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
@@ -87,6 +101,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         probs = self._categorical.probs
         return self.sample(sample_shape) + (probs - probs.detach())

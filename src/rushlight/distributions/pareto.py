@@ -1,3 +1,10 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from rushlight import Tensor
+
 from . import constraints
 from .exponential import Exponential
 from .transformed_distribution import TransformedDistribution
@@ -23,32 +30,34 @@ class Pareto(TransformedDistribution):
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
-    def __init__(self, scale, alpha, validate_args=None):
+    def __init__(
+        self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         transforms = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(Pareto, _instance)
         new.scale, new.alpha = self.scale.expand(batch_shape), self.alpha.expand(batch_shape)
         return super().expand(batch_shape, new)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         a = self.alpha.clamp(min=1)  # infinite up to there
         return a * self.scale / (a - 1)
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         a = self.alpha.clamp(min=2)  # infinite up to there
         return a / (a - 2) * (self.scale / (a - 1)) ** 2
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         return self.scale.log() - self.alpha.log() + 1 / self.alpha + 1
 
     support = constraints.dependent_property(

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -17,7 +22,13 @@ class LogitRelaxedBernoulli(Binary, Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        temperature: rl.Tensor,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self.temperature = temperature
         given_one(probs, logits)
         if probs is not None:
@@ -26,19 +37,20 @@ class LogitRelaxedBernoulli(Binary, Distribution):
             (self.logits,) = broadcast_all(logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._expanded(LogitRelaxedBernoulli, batch_shape, ("probs", "logits"), _instance=_instance)
         new.temperature = self.temperature
-        return new
+        made: Self = new
+        return made
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         uniforms = clamp_probs(rl.rand(shape, dtype=probs.dtype, device=probs.device))
         noise = uniforms.log() - (-uniforms).log1p()
         return (noise + probs.log() - (-probs).log1p()) / self.temperature
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         z = logits - self.temperature * value
@@ -62,25 +74,32 @@ class RelaxedBernoulli(TransformedDistribution):
         (True, torch.Size([2]))
     """
 
+    base_dist: LogitRelaxedBernoulli
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        temperature: rl.Tensor,
+        probs: rl.Tensor | float | None = None,
+        logits: rl.Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         return super().expand(batch_shape, self._get_checked_instance(RelaxedBernoulli, _instance))
 
     @property
-    def temperature(self):
+    def temperature(self) -> rl.Tensor:
         return self.base_dist.temperature
 
     @property
-    def logits(self):
+    def logits(self) -> rl.Tensor:
         return self.base_dist.logits
 
     @property
-    def probs(self):
+    def probs(self) -> rl.Tensor:
         return self.base_dist.probs

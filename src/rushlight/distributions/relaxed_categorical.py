@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -20,7 +24,13 @@ class ExpRelaxedCategorical(Delegating, Distribution):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        temperature: rl.Tensor,
+        probs: rl.Tensor | None = None,
+        logits: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
         super().__init__(
@@ -28,19 +38,20 @@ class ExpRelaxedCategorical(Delegating, Distribution):
         )
 
     @property
-    def _base_params(self):
+    def _base_params(self) -> Any:
         return self._categorical
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         attributes = {"temperature": self.temperature, "_categorical": self._categorical.expand(batch_shape)}
-        return self._copied(ExpRelaxedCategorical, batch_shape, _instance, **attributes)
+        made: Self = self._copied(ExpRelaxedCategorical, batch_shape, _instance, **attributes)
+        return made
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         u = clamp_probs(rl.rand(self._extended_shape(sample_shape), **like(self.logits)))
         noise = -rl.log(-rl.log(u))  # Gumbel's
         return ((noise + self.logits) / self.temperature).log_softmax(-1)
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         logits, value = broadcast_all(self.logits, value)
         # (k - 1)! t^(k-1) prod_i p_i e^(-t v_i) / sum_j p_j e^(-t v_j)
@@ -65,25 +76,32 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         (torch.Size([2]), True)
     """
 
+    base_dist: ExpRelaxedCategorical
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, temperature, probs=None, logits=None, validate_args=None):
+    def __init__(
+        self,
+        temperature: rl.Tensor,
+        probs: rl.Tensor | None = None,
+        logits: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         return super().expand(batch_shape, self._get_checked_instance(RelaxedOneHotCategorical, _instance))
 
     @property
-    def temperature(self):
+    def temperature(self) -> rl.Tensor:
         return self.base_dist.temperature
 
     @property
-    def logits(self):
+    def logits(self) -> rl.Tensor:
         return self.base_dist.logits
 
     @property
-    def probs(self):
+    def probs(self) -> rl.Tensor:
         return self.base_dist.probs

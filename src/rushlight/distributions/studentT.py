@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -29,44 +33,51 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df, loc=0.0, scale=1.0, validate_args=None):
+    def __init__(
+        self,
+        df: rl.Tensor | float,
+        loc: rl.Tensor | float = 0.0,
+        scale: rl.Tensor | float = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
         super().__init__(self.df.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._expanded(StudentT, batch_shape, ("df", "loc", "scale"), _instance=_instance)
         new._chi2 = self._chi2.expand(batch_shape)
-        return new
+        made: Self = new
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc.masked_fill(self.df <= 1, float("nan"))
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         variance = self.scale.pow(2) * self.df / (self.df - 2)
         variance = variance.masked_fill(self.df <= 2, float("inf"))
         return variance.masked_fill(self.df <= 1, float("nan"))
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, self.df.dtype, self.df.device)
         spread = self._chi2.rsample(sample_shape) / self.df
         return self.loc + self.scale * normal * spread.rsqrt()
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         z = (value - self.loc) / self.scale
         half, more = self.df / 2, (self.df + 1) / 2
         constant = half.lgamma() - more.lgamma() + 0.5 * (math.pi * self.df).log() + self.scale.log()
         return -more * (z * z / self.df).log1p() - constant
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         log_beta = rl.lgamma(half) + math.lgamma(0.5) - rl.lgamma(more)
         return (

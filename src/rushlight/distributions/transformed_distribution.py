@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -28,7 +32,9 @@ class TransformedDistribution(Distribution):
 
     arg_constraints = {}
 
-    def __init__(self, base_distribution, transforms, validate_args=None):
+    def __init__(
+        self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
+    ) -> None:
         steps = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(steps, list) or not all(isinstance(step, Transform) for step in steps):
             raise ValueError(f"transforms must be a Transform or list of Transforms, but was {transforms}")
@@ -46,36 +52,39 @@ class TransformedDistribution(Distribution):
         batch = len(shape) - event_dim
         super().__init__(shape[:batch], shape[batch:], validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         base_shape = (*batch_shape, *self.event_shape)
         base_shape = ComposeTransform(self.transforms).inverse_shape(rl.Size(base_shape))
         base = self.base_dist.expand(base_shape[: len(base_shape) - len(self.base_dist.event_shape)])
         attributes = {"base_dist": base, "transforms": self.transforms}
-        return self._copied(TransformedDistribution, batch_shape, _instance, **attributes)
+        made: Self = self._copied(TransformedDistribution, batch_shape, _instance, **attributes)
+        return made
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
 
     @constraints.dependent_property(is_discrete=False)
-    def support(self):
+    def support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
         image = self.transforms[-1].codomain
         more = len(self.event_shape) - image.event_dim
         return constraints.independent(image, more) if more > 0 else image
 
-    def _forward(self, x):
+    def _forward(self, x: rl.Tensor) -> Any:
         for step in self.transforms:
             x = step(x)
         return x
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         with rl.no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
+            out: rl.Tensor = self._forward(self.base_dist.sample(sample_shape))
+            return out
 
-    def rsample(self, sample_shape=()):
-        return self._forward(self.base_dist.rsample(sample_shape))
+    def rsample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
+        out: rl.Tensor = self._forward(self.base_dist.rsample(sample_shape))
+        return out
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         event_dim = len(self.event_shape)
         stretched = 0.0  # log |det dy/dx| of the steps gone back so far
@@ -88,23 +97,24 @@ class TransformedDistribution(Distribution):
         base = self.base_dist.log_prob(value)
         return _sum_rightmost(base, event_dim - len(self.base_dist.event_shape)) - stretched
 
-    def cdf(self, value):
+    def cdf(self, value: rl.Tensor) -> rl.Tensor:
         for step in self.transforms[::-1]:
             value = step.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
-    def icdf(self, value):
-        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+    def icdf(self, value: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))
+        return out
 
-    def _monotonize_cdf(self, value):
+    def _monotonize_cdf(self, value: rl.Tensor) -> rl.Tensor:
         """1 - value where the transforms run downwards."""
         sign = math.prod(step.sign for step in self.transforms)
         return value if isinstance(sign, int) and sign == 1 else 0.5 + sign * (value - 0.5)
 
 
-def _fitted(base, shape, event_dim):
+def _fitted(base: Distribution, shape: Sequence[int], event_dim: int) -> Distribution:
     """The base distribution with values of that shape, and events of at least so many dimensions."""
     own = len(base.event_shape)
     if shape != base.batch_shape + base.event_shape:

@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -41,14 +45,14 @@ _LARGE = (
 _NORMAL_ABOVE = 1e12
 
 
-def _polynomial(y, coefficients):
+def _polynomial(y: rl.Tensor, coefficients: Sequence[float]) -> rl.Tensor:
     result = rl.full_like(y, coefficients[-1])
     for c in reversed(coefficients[:-1]):
         result = c + y * result
     return result
 
 
-def _log_modified_bessel_fn(x, order=0):
+def _log_modified_bessel_fn(x: rl.Tensor, order: int = 0) -> rl.Tensor:
     """log I0(x) or log I1(x) for x > 0."""
     small = _polynomial((x / 3.75) ** 2, _SMALL[order])
     if order == 1:
@@ -75,16 +79,18 @@ class VonMises(Distribution):
     support = constraints.real
     has_rsample = False
 
-    def __init__(self, loc, concentration, validate_args=None):
+    def __init__(
+        self, loc: rl.Tensor | float, concentration: rl.Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, (), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         validate_args = self.__dict__.get("_validate_args")
         loc, concentration = self.loc.expand(batch_shape), self.concentration.expand(batch_shape)
         return type(self)(loc, concentration, validate_args=validate_args)
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         return (
             self.concentration * rl.cos(value - self.loc)
@@ -93,15 +99,15 @@ class VonMises(Distribution):
         )
 
     @lazy_property
-    def _loc(self):
+    def _loc(self) -> rl.Tensor:
         return self.loc.to(rl.double)
 
     @lazy_property
-    def _concentration(self):
+    def _concentration(self) -> rl.Tensor:
         return self.concentration.to(rl.double)
 
     @lazy_property
-    def _proposal_r(self):
+    def _proposal_r(self) -> rl.Tensor:
         """The parameter of Best and Fisher's wrapped Cauchy envelope."""
         kappa = self._concentration
         tau = (4 * kappa * kappa + 1).sqrt() + 1
@@ -109,13 +115,13 @@ class VonMises(Distribution):
         exact = (rho + 1 / rho) / 2
         return rl.where(kappa < 1e-5, kappa + 1 / kappa, exact)  # rho cancels to nothing there
 
-    def sample(self, sample_shape=()):
+    def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         with rl.no_grad():
             shape = self._extended_shape(sample_shape)
             x = rl.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
             return self._rejection_sample(x).to(self.loc.dtype)
 
-    def _rejection_sample(self, x):
+    def _rejection_sample(self, x: rl.Tensor) -> rl.Tensor:
         """Best and Fisher (1979), all elements in step until each has been accepted."""
         r = self._proposal_r
         narrow = self._concentration > _NORMAL_ABOVE
@@ -136,15 +142,15 @@ class VonMises(Distribution):
         return (self._loc + x + math.pi) % (2 * math.pi) - math.pi
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.loc
 
     @lazy_property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         """The circular variance."""
         log_i1, log_i0 = (_log_modified_bessel_fn(self.concentration, order=order) for order in (1, 0))
         return 1 - (log_i1 - log_i0).exp()

@@ -1,3 +1,8 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
 import rushlight as rl
 
 from . import constraints
@@ -26,36 +31,39 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale, concentration, validate_args=None):
+    def __init__(
+        self, scale: rl.Tensor | float, concentration: rl.Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(rl.ones_like(self.scale), validate_args=validate_args)
         super().__init__(base, self._steps(), validate_args=validate_args)
 
-    def _steps(self):
+    def _steps(self) -> list[Any]:
         self.concentration_reciprocal = 1 / self.concentration
         return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = self._get_checked_instance(Weibull, _instance)
         for name in self.arg_constraints:
             setattr(new, name, getattr(self, name).expand(batch_shape))
         super(Weibull, new).__init__(self.base_dist.expand(batch_shape), new._steps(), validate_args=False)
         new._validate_args = self._validate_args
-        return new
+        made: Self = new
+        return made
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self.scale * rl.exp(rl.lgamma(1 + self.concentration_reciprocal))
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         r = self.concentration_reciprocal
         return self.scale.pow(2) * (rl.exp(rl.lgamma(1 + 2 * r)) - rl.exp(2 * rl.lgamma(1 + r)))
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         r = self.concentration_reciprocal
         return euler_constant * (1 - r) + rl.log(self.scale * r) + 1

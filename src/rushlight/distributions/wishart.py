@@ -1,5 +1,9 @@
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -12,7 +16,7 @@ from .utils import is_number, lazy_property
 __all__ = ["Wishart"]
 
 
-def _mvdigamma(x, p):
+def _mvdigamma(x: rl.Tensor, p: int) -> rl.Tensor:
     return rl.digamma(x.unsqueeze(-1) - rl.arange(p, dtype=x.dtype, device=x.device) / 2).sum(-1)
 
 
@@ -38,7 +42,7 @@ class Wishart(ExponentialFamily):
     _mean_carrier_measure = 0
 
     @property
-    def arg_constraints(self):
+    def arg_constraints(self) -> Any:
         return {
             "covariance_matrix": constraints.positive_definite,
             "precision_matrix": constraints.positive_definite,
@@ -47,8 +51,13 @@ class Wishart(ExponentialFamily):
         }
 
     def __init__(
-        self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None
-    ):
+        self,
+        df: rl.Tensor | float,
+        covariance_matrix: rl.Tensor | None = None,
+        precision_matrix: rl.Tensor | None = None,
+        scale_tril: rl.Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         given = {
             "scale_tril": scale_tril,
             "covariance_matrix": covariance_matrix,
@@ -89,56 +98,57 @@ class Wishart(ExponentialFamily):
             self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
         self._dist_chi2 = self._diagonal_chi2()
 
-    def _diagonal_chi2(self):
+    def _diagonal_chi2(self) -> Chi2:
         p = self._event_shape[-1]
         steps = rl.arange(p, dtype=self.df.dtype, device=self.df.device)
         return Chi2(self.df.unsqueeze(-1) - steps.expand(tuple(self._batch_shape) + (-1,)))
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         names = ("df", "covariance_matrix", "precision_matrix", "scale_tril")
         new = self._get_checked_instance(Wishart, _instance)
         new._batch_shape, new._event_shape = rl.Size(batch_shape), self._event_shape
         new = self._expanded(Wishart, batch_shape, names, _instance=new)
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
         new._dist_chi2 = new._diagonal_chi2()
-        return new
+        made: Self = new
+        return made
 
-    def _square_shape(self):
+    def _square_shape(self) -> Any:
         return self._batch_shape + self._event_shape
 
     @lazy_property
-    def scale_tril(self):
+    def scale_tril(self) -> rl.Tensor:
         return self._unbroadcasted_scale_tril.expand(self._square_shape())
 
     @lazy_property
-    def covariance_matrix(self):
+    def covariance_matrix(self) -> rl.Tensor:
         factor = self._unbroadcasted_scale_tril
         return (factor @ factor.mT).expand(self._square_shape())
 
     @lazy_property
-    def precision_matrix(self):
+    def precision_matrix(self) -> rl.Tensor:
         return rl.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._square_shape())
 
-    def _df(self):
+    def _df(self) -> rl.Tensor:
         return self.df.view(tuple(self._batch_shape) + (1, 1))
 
     @property
-    def mean(self):
+    def mean(self) -> rl.Tensor:
         return self._df() * self.covariance_matrix
 
     @property
-    def mode(self):
+    def mode(self) -> rl.Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor = factor.masked_fill(factor <= 0, float("nan"))
         return factor.view(tuple(self._batch_shape) + (1, 1)) * self.covariance_matrix
 
     @property
-    def variance(self):
+    def variance(self) -> rl.Tensor:
         V = self.covariance_matrix
         diagonal = V.diagonal(dim1=-2, dim2=-1)
         return self._df() * (V.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def _bartlett_sampling(self, sample_shape=()):
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         """L A A^T L^T for a lower triangular A of chi (diagonal) and normal variables."""
         sample_shape = rl.Size(sample_shape)
         p = self._event_shape[-1]
@@ -149,7 +159,7 @@ class Wishart(ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(self, sample_shape=(), max_try_correction=None):
+    def rsample(self, sample_shape: Sequence[int] = (), max_try_correction: int | None = None) -> rl.Tensor:
         """A draw; singular ones (rounding) are drawn again up to max_try_correction times."""
         tries = 10 if max_try_correction is None else max_try_correction
         sample_shape = rl.Size(sample_shape)
@@ -168,7 +178,7 @@ class Wishart(ExponentialFamily):
             sample = sample.index_put((singular,), again)
         return sample.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value):
+    def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         nu, p, tril = self.df, self._event_shape[-1], self._unbroadcasted_scale_tril
         solved = rl.cholesky_solve(value, tril).diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -179,18 +189,18 @@ class Wishart(ExponentialFamily):
             - solved / 2
         )
 
-    def entropy(self):
+    def entropy(self) -> rl.Tensor:
         p, half_df = self._event_shape[-1], self.df / 2
         scale = _half_log_det(self._unbroadcasted_scale_tril) + p / 2 * math.log(2)
         from_gamma = rl.mvlgamma(half_df, p) - (half_df - (p + 1) / 2) * _mvdigamma(half_df, p)
         return (p + 1) * scale + from_gamma + p * half_df
 
     @property
-    def _natural_params(self):
+    def _natural_params(self) -> tuple[rl.Tensor, ...]:
         p = self._event_shape[-1]
         return self.precision_matrix / -2, (self.df - (p + 1)) / 2
 
-    def _log_normalizer(self, x, y):
+    def _log_normalizer(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         p = self._event_shape[-1]
         half_df = y + (p + 1) / 2
         log_det = p * math.log(2) - rl.linalg.slogdet(-2 * x).logabsdet

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight.distributions import constraints
@@ -12,7 +13,7 @@ from rushlight.distributions.transforms._base import Transform, need_dims
 from rushlight.distributions.utils import _sum_rightmost
 
 
-def _widened(constraint, event_dim):
+def _widened(constraint: constraints.Constraint, event_dim: int) -> constraints.Constraint:
     """The constraint on events of at least that many dimensions."""
     more = event_dim - constraint.event_dim
     return constraints.independent(constraint, more) if more > 0 else constraint
@@ -32,22 +33,22 @@ class ComposeTransform(Transform):
         (tensor(7.3891), tensor(7.3891), tensor(3.))
     """
 
-    def __init__(self, parts, cache_size=0):
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) if cache_size else part for part in parts]
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return (self.parts,)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and other.parts == self.parts
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
-    def _shown(self):
+    def _shown(self) -> str:
         return "\n    " + ",\n    ".join(repr(part) for part in self.parts) + "\n"
 
-    def _event_dims(self):
+    def _event_dims(self) -> list[int]:
         """Of the values before each part and after the last: the fewest dimensions that serve all parts."""
         dims = [part.domain.event_dim for part in self.parts]
         dims.append(self.parts[-1].codomain.event_dim)
@@ -57,27 +58,27 @@ class ComposeTransform(Transform):
         return [dims[0] + excess + sum(gains[:i]) for i in range(len(dims))]
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self):
+    def domain(self) -> Any:
         return _widened(self.parts[0].domain, self._event_dims()[0]) if self.parts else constraints.real
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self):
+    def codomain(self) -> Any:
         return _widened(self.parts[-1].codomain, self._event_dims()[-1]) if self.parts else constraints.real
 
     bijective = property(lambda self: all(part.bijective for part in self.parts))
     sign = property(lambda self: math.prod(part.sign for part in self.parts))
 
-    def _make_inverse(self):
+    def _make_inverse(self) -> Transform:
         inverse = ComposeTransform([part.inv for part in self.parts[::-1]])
         inverse._inv = weakref.ref(self)
         return inverse
 
-    def __call__(self, x):
+    def __call__(self, x: rl.Tensor) -> rl.Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         total = None
         dims = self._event_dims() if self.parts else ()
         for i, part in enumerate(self.parts):
@@ -87,12 +88,12 @@ class ComposeTransform(Transform):
             x = following
         return rl.zeros_like(x) if total is None else total
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Any) -> Any:
         for part in self.parts[::-1]:
             shape = part.inverse_shape(shape)
         return shape
@@ -115,18 +116,20 @@ class IndependentTransform(Transform):
         tensor([3., 3., 3., 3.])
     """
 
-    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+    def __init__(
+        self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
+    ) -> None:
         super().__init__(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         self.base_transform = base_transform.with_cache(cache_size)
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return self.base_transform, self.reinterpreted_batch_ndims
 
-    def _shown(self):
+    def _shown(self) -> str:
         return f"{self.base_transform!r}, {self.reinterpreted_batch_ndims}"
 
-    def _over_more(self, constraint):
+    def _over_more(self, constraint: constraints.Constraint) -> constraints.Constraint:
         return constraints.independent(constraint, self.reinterpreted_batch_ndims)
 
     domain = constraints.dependent_property(
@@ -138,22 +141,24 @@ class IndependentTransform(Transform):
     bijective = property(lambda self: self.base_transform.bijective)
     sign = property(lambda self: self.base_transform.sign)
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         need_dims(x.shape, self.domain.event_dim)
-        return self.base_transform(x)
+        out: rl.Tensor = self.base_transform(x)
+        return out
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         need_dims(y.shape, self.codomain.event_dim)
-        return self.base_transform.inv(y)
+        out: rl.Tensor = self.base_transform.inv(y)
+        return out
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         parts = self.base_transform.log_abs_det_jacobian(x, y)
         return _sum_rightmost(parts, self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Any) -> Any:
         return self.base_transform.inverse_shape(shape)
 
 
@@ -163,29 +168,33 @@ class _SideBySide(Transform):
     _constraint = None  # constraints.cat or constraints.stack
     _join: Any
 
-    def __init__(self, tseq, dim, cache_size):
+    def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
         super().__init__(cache_size)
         self.dim = dim
         self.transforms = [t.with_cache(cache_size) for t in tseq]
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
-    def _cut(self, value):
+    def _cut(self, value: rl.Tensor) -> Sequence[rl.Tensor]:
         """The parts of a value, one a transform; ValueError if it has not so many."""
         raise NotImplementedError
 
-    def _call(self, x):
-        return self._join([t(part) for t, part in zip(self.transforms, self._cut(x), strict=True)])
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = self._join([t(part) for t, part in zip(self.transforms, self._cut(x), strict=True)])
+        return out
 
-    def _inverse(self, y):
-        return self._join([t.inv(part) for t, part in zip(self.transforms, self._cut(y), strict=True)])
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
+        out: rl.Tensor = self._join(
+            [t.inv(part) for t, part in zip(self.transforms, self._cut(y), strict=True)]
+        )
+        return out
 
-    def _terms(self, x, y):
+    def _terms(self, x: rl.Tensor, y: rl.Tensor) -> list[rl.Tensor]:
         """log |det| of each part."""
         rows = zip(self.transforms, self._cut(x), self._cut(y), strict=True)
         return [t.log_abs_det_jacobian(a, b) for t, a, b in rows]
 
-    def _mismatch(self, count, value):
+    def _mismatch(self, count: int, value: rl.Tensor) -> ValueError:
         return ValueError(
             f"{type(self).__name__}: {count} elements along dimension {self.dim} are expected, "
             f"got shape {tuple(value.shape)}"
@@ -208,11 +217,17 @@ class CatTransform(_SideBySide):
         tensor([1., 0., 0.])
     """
 
-    def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
+    def __init__(
+        self,
+        tseq: Sequence[Transform],
+        dim: int = 0,
+        lengths: Sequence[int] | None = None,
+        cache_size: int = 0,
+    ) -> None:
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1 for _ in self.transforms] if lengths is None else list(lengths)
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return self.transforms, self.dim, self.lengths
 
     length = property(lambda self: sum(self.lengths))
@@ -224,15 +239,15 @@ class CatTransform(_SideBySide):
         lambda self: constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
     )
 
-    def _cut(self, value):
+    def _cut(self, value: rl.Tensor) -> Sequence[rl.Tensor]:
         if not -value.dim() <= self.dim < value.dim() or value.size(self.dim) != self.length:
             raise self._mismatch(self.length, value)
         return value.split(self.lengths, self.dim)
 
-    def _join(self, parts):
+    def _join(self, parts: Sequence[rl.Tensor]) -> rl.Tensor:
         return rl.cat(parts, self.dim)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         wide = self.event_dim
         terms = [
             _sum_rightmost(term, wide - t.event_dim)
@@ -240,7 +255,7 @@ class CatTransform(_SideBySide):
         ]
         # Events that include the dimension of the parts have one number in all.
         from_end = self.dim if self.dim < 0 else self.dim - x.dim()
-        return rl.cat(terms, from_end + wide) if from_end + wide < 0 else sum(terms)
+        return rl.cat(terms, from_end + wide) if from_end + wide < 0 else cast(rl.Tensor, sum(terms))
 
 
 class StackTransform(_SideBySide):
@@ -259,10 +274,10 @@ class StackTransform(_SideBySide):
                 [1., 1., 1.]])
     """
 
-    def __init__(self, tseq, dim=0, cache_size=0):
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(tseq, dim, cache_size)
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return self.transforms, self.dim
 
     domain = constraints.dependent_property(
@@ -272,13 +287,13 @@ class StackTransform(_SideBySide):
         lambda self: constraints.stack([t.codomain for t in self.transforms], self.dim)
     )
 
-    def _cut(self, value):
+    def _cut(self, value: rl.Tensor) -> Sequence[rl.Tensor]:
         if value.size(self.dim) != len(self.transforms):
             raise self._mismatch(len(self.transforms), value)
         return value.unbind(self.dim)
 
-    def _join(self, parts):
+    def _join(self, parts: Sequence[rl.Tensor]) -> rl.Tensor:
         return rl.stack(parts, self.dim)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return self._join(self._terms(x, y))

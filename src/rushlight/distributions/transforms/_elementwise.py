@@ -1,9 +1,13 @@
 """Transforms of single numbers."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight.distributions import constraints
+from rushlight.distributions.distribution import Distribution
 from rushlight.distributions.transforms._base import Plain, Transform
 from rushlight.distributions.utils import _sum_rightmost, broadcast_all, is_number, lazy_property
 
@@ -29,23 +33,23 @@ class ExpTransform(_Rising):
 
     codomain = constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return x.exp()
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return x
 
 
-def _inside(probability):
+def _inside(probability: rl.Tensor) -> rl.Tensor:
     """Kept within (0, 1), where logarithms are finite."""
     limits = rl.finfo(probability.dtype)
     return probability.clamp(limits.tiny, 1.0 - limits.eps)
 
 
-def _clipped_sigmoid(x):
+def _clipped_sigmoid(x: rl.Tensor) -> rl.Tensor:
     return _inside(rl.sigmoid(x))
 
 
@@ -62,14 +66,14 @@ class SigmoidTransform(_Rising):
 
     codomain = constraints.unit_interval
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return _clipped_sigmoid(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         y = _inside(y)
         return y.log() - y.neg().log1p()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         # log of y (1 - y)
         log_sigmoid = rl.nn.functional.logsigmoid
         return log_sigmoid(x) + log_sigmoid(-x)
@@ -88,14 +92,14 @@ class SoftplusTransform(_Rising):
 
     codomain = constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return rl.nn.functional.softplus(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         # log(e^y - 1), without e^y
         return y + rl.log(-rl.expm1(-y))
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return rl.nn.functional.softplus(-x).neg()
 
 
@@ -112,13 +116,13 @@ class TanhTransform(_Rising):
 
     codomain = constraints.interval(-1.0, 1.0)
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return x.tanh()
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return y.atanh()
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         # log(1 - tanh(x)^2), written so that it neither cancels nor overflows
         return 2.0 * (math.log(2.0) - x - rl.nn.functional.softplus(-2.0 * x))
 
@@ -137,10 +141,10 @@ class AbsTransform(Plain):
 
     domain, codomain = constraints.real, constraints.positive
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return x.abs()
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return y
 
 
@@ -161,20 +165,20 @@ class CumulativeDistributionTransform(Transform):
     codomain = constraints.unit_interval
     domain = property(lambda self: self.distribution.support)
 
-    def __init__(self, distribution, cache_size=0):
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.distribution = distribution
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return (self.distribution,)
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return self.distribution.log_prob(x)
 
 
@@ -184,18 +188,18 @@ class _Parametric(Transform):
     bijective = True
     _names: tuple[str, ...] = ()  # of the parameters
 
-    def _parameters(self):
+    def _parameters(self) -> Any:
         return [getattr(self, name) for name in self._names]
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return False
         pairs = zip(self._parameters(), other._parameters(), strict=True)
         return all(a is b or bool(rl.as_tensor(a == b).all()) for a, b in pairs)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         return rl.broadcast_shapes(shape, *(getattr(p, "shape", ()) for p in self._parameters()))
 
     inverse_shape = forward_shape
@@ -216,24 +220,24 @@ class PowerTransform(_Parametric):
     domain = codomain = constraints.positive
     _names = ("exponent",)
 
-    def __init__(self, exponent, cache_size=0):
+    def __init__(self, exponent: rl.Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.exponent = broadcast_all(exponent)[0]
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return (self.exponent,)
 
     @lazy_property
-    def sign(self):
+    def sign(self) -> Any:
         return self.exponent.sign()
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return x**self.exponent
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return y ** (1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         return rl.log(rl.abs(self.exponent * y / x))
 
 
@@ -254,17 +258,19 @@ class AffineTransform(_Parametric):
 
     _names = ("loc", "scale")
 
-    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+    def __init__(
+        self, loc: rl.Tensor | float, scale: rl.Tensor | float, event_dim: int = 0, cache_size: int = 0
+    ) -> None:
         super().__init__(cache_size)
         self.loc, self.scale = loc, scale
         self._event_dim = event_dim
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return self.loc, self.scale, self._event_dim
 
     event_dim = property(lambda self: self._event_dim)
 
-    def _reals(self):
+    def _reals(self) -> constraints.Constraint:
         return (
             constraints.independent(constraints.real, self.event_dim) if self.event_dim else constraints.real
         )
@@ -273,18 +279,18 @@ class AffineTransform(_Parametric):
     codomain = constraints.dependent_property(_reals, is_discrete=False)
 
     @property
-    def sign(self):
+    def sign(self) -> Any:
         if is_number(self.scale):
             return (self.scale > 0) - (self.scale < 0)
         return self.scale.sign()
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return self.scale * x + self.loc
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         scale = rl.full_like(x, self.scale) if is_number(self.scale) else self.scale
         slopes = _sum_rightmost(scale.abs().log(), self.event_dim)
         return slopes.expand(x.shape[: x.dim() - self.event_dim])

@@ -1,6 +1,10 @@
 """Transforms of vectors and matrices as a whole."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import rushlight as rl
 from rushlight.distributions import constraints
@@ -8,7 +12,7 @@ from rushlight.distributions.transforms._base import Plain, Transform, need_dims
 from rushlight.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 
-def _after_one(x):
+def _after_one(x: rl.Tensor) -> rl.Tensor:
     """(1, x[0], ..., x[-2]) along the last dimension."""
     return rl.nn.functional.pad(x[..., :-1], (1, 0), value=1.0)
 
@@ -28,7 +32,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape, out_shape, cache_size=0):
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = rl.Size(in_shape), rl.Size(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
             raise ValueError(
@@ -37,7 +41,7 @@ class ReshapeTransform(Transform):
             )
         super().__init__(cache_size)
 
-    def _arguments(self):
+    def _arguments(self) -> Any:
         return self.in_shape, self.out_shape
 
     domain = constraints.dependent_property(
@@ -47,26 +51,26 @@ class ReshapeTransform(Transform):
         lambda self: constraints.independent(constraints.real, len(self.out_shape))
     )
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         batch = x.shape[: x.dim() - len(self.in_shape)]
         return x.reshape(*batch, *self.out_shape)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         batch = y.shape[: y.dim() - len(self.out_shape)]
         return y.reshape(*batch, *self.in_shape)
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         batch = x.dim() - len(self.in_shape)
         return x.new_zeros(x.shape[:batch])
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         return _exchanged(rl.Size(shape), self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Any) -> Any:
         return _exchanged(rl.Size(shape), self.out_shape, self.in_shape)
 
 
-def _exchanged(shape, end, other):
+def _exchanged(shape: rl.Size, end: rl.Size, other: rl.Size) -> rl.Size:
     """The shape with its end, which must be as given, exchanged for another."""
     need_dims(shape, len(end))
     batch = len(shape) - len(end)
@@ -88,13 +92,13 @@ class SoftmaxTransform(Plain):
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return x.softmax(-1)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return y.log()
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         need_dims(shape, 1)
         return shape
 
@@ -117,34 +121,34 @@ class StickBreakingTransform(Plain):
     bijective = True
 
     @staticmethod
-    def _centred(x):
+    def _centred(x: rl.Tensor) -> rl.Tensor:
         """x - log(number of pieces still to come): zeros then give equal pieces."""
         to_come = rl.arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device)
         return x - to_come.log()
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         share = rl.sigmoid(self._centred(x))
         left = (1 - share).cumprod(-1)
         pad = rl.nn.functional.pad
         return pad(share, (0, 1), value=1.0) * pad(left, (1, 0), value=1.0)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         pieces = y[..., :-1]
         left = (1 - pieces.cumsum(-1)).clamp_min(rl.finfo(y.dtype).tiny)
         odds = pieces.log() - left.log()
         return odds - self._centred(rl.zeros_like(odds))
 
-    def log_abs_det_jacobian(self, x, y):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         # piece i is share_i * left, and d share_i / dx_i = share_i * (1 - share_i)
         z = self._centred(x)
         return (y[..., :-1].log() + rl.nn.functional.logsigmoid(-z)).sum(-1)
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         need_dims(shape, 1)
         *batch, n = shape
         return rl.Size((*batch, n + 1))
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Any) -> Any:
         need_dims(shape, 1)
         *batch, n = shape
         return rl.Size((*batch, n - 1))
@@ -168,24 +172,24 @@ class CorrCholeskyTransform(Transform):
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         rim = 1 - rl.finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.tanh().clamp(-rim, rim), diag=-1)
         left = _after_one((1 - partial * partial).sqrt().cumprod(-1))
         return left * (partial + rl.eye(partial.shape[-1], dtype=x.dtype, device=x.device))
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         left = _after_one(1 - (y * y).cumsum(-1)).clamp_min(rl.finfo(y.dtype).tiny)
         return tril_matrix_to_vec(y / left.sqrt(), diag=-1).atanh()
 
-    def log_abs_det_jacobian(self, x, y, intermediates=None):
+    def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor, intermediates: Any = None) -> rl.Tensor:
         # An entry is tanh(x) * sqrt(left of its row). The first column always has all of it left.
         left = 1 - (y * y).cumsum(-1)
         from_left = tril_matrix_to_vec(left, diag=-2).log().sum(-1) / 2
         from_tanh = 2 * (math.log(2.0) - x - rl.nn.functional.softplus(-2 * x)).sum(-1)
         return from_left + from_tanh
 
-    def forward_shape(self, shape):
+    def forward_shape(self, shape: Any) -> Any:
         need_dims(shape, 1)
         *batch, count = shape
         size = (1 + math.isqrt(1 + 8 * count)) // 2
@@ -193,7 +197,7 @@ class CorrCholeskyTransform(Transform):
             raise ValueError(f"Input is not a flattened lower-diagonal number: {count} is no D * (D - 1) / 2")
         return rl.Size((*batch, size, size))
 
-    def inverse_shape(self, shape):
+    def inverse_shape(self, shape: Any) -> Any:
         need_dims(shape, 2)
         *batch, rows, columns = shape
         if rows != columns:
@@ -201,7 +205,7 @@ class CorrCholeskyTransform(Transform):
         return rl.Size((*batch, rows * (rows - 1) // 2))
 
 
-def _with_diagonal(x, function):
+def _with_diagonal(x: rl.Tensor, function: Callable[[rl.Tensor], rl.Tensor]) -> rl.Tensor:
     """The strict lower triangle, and a function of the diagonal."""
     return x.tril(-1) + function(x.diagonal(dim1=-2, dim2=-1)).diag_embed()
 
@@ -220,10 +224,10 @@ class LowerCholeskyTransform(Plain):
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         return _with_diagonal(x, rl.exp)
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return _with_diagonal(y, rl.log)
 
 
@@ -241,9 +245,9 @@ class PositiveDefiniteTransform(Plain):
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
-    def _call(self, x):
+    def _call(self, x: rl.Tensor) -> rl.Tensor:
         factor = _with_diagonal(x, rl.exp)
         return factor @ factor.mT
 
-    def _inverse(self, y):
+    def _inverse(self, y: rl.Tensor) -> rl.Tensor:
         return _with_diagonal(rl.linalg.cholesky(y), rl.log)
