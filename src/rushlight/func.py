@@ -5,7 +5,11 @@ result also depends on other tensors that require grad (an outer transform's arg
 parameters), the transform's own result stays differentiable with respect to those; otherwise it is plain.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 
@@ -38,7 +42,7 @@ __all__ = [
 ]
 
 
-def functionalize(func, *, remove="mutations"):
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Any:
     """func itself: what it computes and writes is the same with or without writes in place.
 
     In PyTorch this rewrites the recorded program for compilers that know no writes; nothing here needs that.
@@ -58,13 +62,13 @@ def functionalize(func, *, remove="mutations"):
         )
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)
 
     return wrapped
 
 
-def debug_unwrap(tensor, *, recurse=True):
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """The values of all samples of a tensor inside vmap, to look at; other tensors are returned as they are.
 
     Args:
@@ -81,7 +85,7 @@ def debug_unwrap(tensor, *, recurse=True):
     return innermost(tensor) if recurse else get_unwrapped(tensor)
 
 
-def _fresh(tree):
+def _fresh(tree: Any) -> Any:
     """(tree of graph inputs with the same values, its tensors)."""
     leaves, spec = tree_flatten(tree)
     fresh = []
@@ -97,18 +101,18 @@ def _fresh(tree):
     return tree_unflatten(fresh, spec), fresh
 
 
-def _begun(x):
+def _begun(x: Any) -> Any:
     """x itself, as a step of the graph."""
     return wrap(_begun(x._value), x._level) if type(x) is Batched else _dual_of(x)
 
 
-def _recorded(tensor):
+def _recorded(tensor: Any) -> Any:
     """The tensor that the graph knows for this one."""
     tensor = innermost(tensor)
     return tensor._held if tensor.is_nested else tensor
 
 
-def _reaches_outside(outputs, inputs):
+def _reaches_outside(outputs: Any, inputs: Any) -> Any:
     """Whether outputs depend on tensors that require grad other than these inputs."""
     if any(not x.is_leaf for x in inputs):
         return True
@@ -129,7 +133,7 @@ def _reaches_outside(outputs, inputs):
     return False
 
 
-def _tensor_outputs(output, where):
+def _tensor_outputs(output: Any, where: Any) -> Any:
     leaves, spec = tree_flatten(output)
     if not leaves or all(leaf is None for leaf in leaves):
         raise RuntimeError(
@@ -144,7 +148,7 @@ def _tensor_outputs(output, where):
     return leaves, spec
 
 
-def _split_aux(result, has_aux, where):
+def _split_aux(result: Any, has_aux: bool, where: Any) -> Any:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -158,20 +162,22 @@ def _split_aux(result, has_aux, where):
     return result
 
 
-def _release(tree, outside):
+def _release(tree: Any, outside: Any) -> Any:
     """Detached from the transform's own inputs, unless an outside graph runs through."""
     if outside:
         return tree
     return tree_map(lambda leaf: leaf.detach() if isinstance(leaf, rl.Tensor) else leaf, tree)
 
 
-def _pull_back(outputs, cotangents, inputs, create_graph, retain_graph=True):
+def _pull_back(
+    outputs: Any, cotangents: Any, inputs: Any, create_graph: bool, retain_graph: bool = True
+) -> Any:
     """Vector-Jacobian product, with zeros where there is no path."""
     grads = pull_back(outputs, cotangents, inputs, create_graph, retain_graph)
     return [rl.zeros_like(x) if g is None else g for x, g in zip(inputs, grads, strict=True)]
 
 
-def _positions(argnums, count, where):
+def _positions(argnums: Any, count: int, where: Any) -> Any:
     """argnums as a tuple of indices >= 0."""
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     if not all(isinstance(n, int) for n in numbers):
@@ -190,7 +196,16 @@ def _positions(argnums, count, where):
 class _Trace:
     """One run of a function at fresh copies of some of its arguments."""
 
-    def __init__(self, func, args, kwargs, argnums, has_aux, where, forward=False):
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+        argnums: Any,
+        has_aux: bool,
+        where: Any,
+        forward: bool = False,
+    ) -> None:
         recorded = forward or rl.is_grad_enabled()  # under no_grad() a gradient is a plain value
         numbers = _positions(argnums, len(args), where)
         args = list(args)
@@ -214,11 +229,13 @@ class _Trace:
         self.input_tree = chosen if isinstance(argnums, tuple) else chosen[0]
         self.input_spec = tree_flatten(self.input_tree)[1]
 
-    def value(self):
+    def value(self) -> Any:
         return _release(self.output, self.outside)
 
 
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that gives the gradient and the value of a scalar function.
 
     Args:
@@ -235,7 +252,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     """
 
     @functools.wraps(func, updated=())
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         trace = _Trace(func, args, kwargs, argnums, has_aux, "grad_and_value(f)(*args)")
         if not isinstance(trace.output, rl.Tensor):
             raise RuntimeError(
@@ -257,7 +274,9 @@ def grad_and_value(func, argnums=0, has_aux=False):
     return wrapper
 
 
-def grad(func, argnums=0, has_aux=False):
+def grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that gives the gradient of a scalar function; applied again, second derivatives.
 
     Args:
@@ -278,14 +297,14 @@ def grad(func, argnums=0, has_aux=False):
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         result = both(*args, **kwargs)
         return (result[0], result[1][1]) if has_aux else result[0]
 
     return wrapper
 
 
-def _match(tree, spec, where):
+def _match(tree: Any, spec: Any, where: Any) -> Any:
     leaves, own = tree_flatten(tree)
     if own != spec:
         raise RuntimeError(
@@ -294,7 +313,7 @@ def _match(tree, spec, where):
     return leaves
 
 
-def _require_floats(outputs):
+def _require_floats(outputs: Any) -> None:
     for y in outputs:
         if not (y.is_floating_point() or y.is_complex()):
             raise RuntimeError(
@@ -303,7 +322,7 @@ def _require_floats(outputs):
             )
 
 
-def vjp(func, *primals, has_aux=False):
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The output of a function, and a function for vector-Jacobian products at this point.
 
     Args:
@@ -323,7 +342,7 @@ def vjp(func, *primals, has_aux=False):
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), has_aux, "vjp(f, *primals)")
     _require_floats(trace.outputs)
 
-    def vjp_fn(cotangents):
+    def vjp_fn(cotangents: Any) -> Any:
         cotangents = _match(cotangents, trace.output_spec, "vjp_fn")
         create = rl.is_grad_enabled() and (trace.reaches or any(c.requires_grad for c in cotangents))
         with rl.enable_grad():
@@ -337,20 +356,20 @@ def vjp(func, *primals, has_aux=False):
 class _Linearization:
     """u -> u^T J with a graph in u: its vector-Jacobian product with v is J v."""
 
-    def __init__(self, trace):
+    def __init__(self, trace: Any) -> None:
         self.trace = trace
         self.u = [rl.zeros_like(o).detach().requires_grad_() for o in trace.outputs]
         with rl.enable_grad():
             self.pulled = _pull_back(trace.outputs, self.u, trace.inputs, create_graph=True)
 
-    def push(self, tangents):
+    def push(self, tangents: Any) -> Any:
         create = self.trace.outside or any(t.requires_grad for t in tangents)
         with rl.enable_grad():
             pushed = _pull_back(self.pulled, tangents, self.u, create)
         return _release(pushed, create)
 
 
-def _check_tangents(primals, tangents, where):
+def _check_tangents(primals: Any, tangents: Any, where: Any) -> Any:
     primal_leaves, spec = tree_flatten(tuple(primals))
     if not isinstance(tangents, tuple):
         raise RuntimeError(
@@ -369,7 +388,9 @@ def _check_tangents(primals, tangents, where):
     return leaves
 
 
-def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
     """The output of a function and the Jacobian-vector product J tangents: its derivative in a direction.
 
     Args:
@@ -409,7 +430,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     return (output, pushed, trace.aux) if has_aux else (output, pushed)
 
 
-def linearize(func, *primals):
+def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """The output of a function, and a function for Jacobian-vector products that does not run it again.
 
     Args:
@@ -428,13 +449,13 @@ def linearize(func, *primals):
     trace = _Trace(func, primals, {}, tuple(range(len(primals))), False, where, forward=True)
     linear = _Linearization(trace)
 
-    def jvp_fn(*tangents):
+    def jvp_fn(*tangents: Any) -> Any:
         return tree_unflatten(linear.push(_check_tangents(primals, tangents, "jvp_fn")), trace.output_spec)
 
     return trace.value(), jvp_fn
 
 
-def _by_output(blocks, trace):
+def _by_output(blocks: Any, trace: Any) -> Any:
     """[output][input] blocks as the caller's trees of them."""
     blocks = _release(blocks, trace.outside)
     return tree_unflatten(
@@ -442,7 +463,14 @@ def _by_output(blocks, trace):
     )
 
 
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Any:
     """A function that gives the Jacobian of func by backward passes: best where there are few outputs.
 
     All rows are computed by one backward, which takes a stack of gradients through the graph.
@@ -467,7 +495,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func, updated=())
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         trace = _Trace(func, args, kwargs, argnums, has_aux, "vjp(f, *primals) of jacrev(f)(*args)")
         _require_floats(trace.outputs)
         blocks = rows(trace.outputs, trace.inputs, trace.outside, chunk_size)
@@ -477,7 +505,13 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     return wrapper
 
 
-def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Any:
     """A function that gives the Jacobian of func by Jacobian-vector products: best where there are few inputs.
 
     Args:
@@ -495,7 +529,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     """
 
     @functools.wraps(func, updated=())
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with random_as(randomness):
             where = "jvp(f, primals, tangents) of jacfwd(f)(*args)"
             trace = _Trace(func, args, kwargs, argnums, has_aux, where, forward=True)
@@ -506,7 +540,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
     return wrapper
 
 
-def hessian(func, argnums=0):
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
     """A function that gives the Hessian of a scalar function: the Jacobian of its gradient.
 
     Args:

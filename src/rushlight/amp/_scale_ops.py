@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight as rl
 
 
-def _any_overflow(grads):
+def _any_overflow(grads: Sequence[rl.Tensor]) -> bool:
     """Whether an element is infinite or not a number: the largest magnitude tells, in one pass over all tensors."""
     largest = rl._C.ops["_optim.total_norm"](grads, math.inf)
     if largest:
@@ -16,7 +17,9 @@ def _any_overflow(grads):
     return not all(bool(g.isfinite().all()) for g in grads)
 
 
-def _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale):
+def _amp_foreach_non_finite_check_and_unscale_(
+    self: Sequence[rl.Tensor], found_inf: rl.Tensor, inv_scale: rl.Tensor
+) -> None:
     """Multiplies tensors by inv_scale in place, and sets found_inf to 1 if an element was infinite or not a number."""
     name = "_amp_foreach_non_finite_check_and_unscale_"
     for what, tensor in (("inv_scale", inv_scale), ("found_inf", found_inf)):
@@ -36,8 +39,13 @@ def _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale):
 
 
 def _amp_update_scale_(
-    self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval
-):
+    self: rl.Tensor,
+    growth_tracker: rl.Tensor,
+    found_inf: rl.Tensor,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> rl.Tensor:
     """Adapts the scale `self` and the count of steps without overflow, in place; returns the scale."""
     for what, tensor, dtype, kind in (
         ("growth_tracker", growth_tracker, rl.int32, "an int"),

@@ -4,13 +4,20 @@ Which op does what is part of its registration (kCastLow, kCastFull, kCastWidest
 per kind of device. Only the CPU's state reaches the core: there is no other device to compute on.
 """
 
+from __future__ import annotations
+
 import functools
 import threading
 import warnings
+from collections.abc import Callable
+from typing import Any, Literal, Self, TypeVar
+from typing import cast as cast_to
 
 import rushlight as rl
 from rushlight import _C
 from rushlight._core.autocast import cast
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -24,16 +31,16 @@ clear_autocast_cache = _C.ops["clear_autocast_cache"]
 
 
 class _State(threading.local):
-    def __init__(self):
+    def __init__(self) -> None:
         self.enabled = dict.fromkeys(_SHORT, False)
         self.dtype = dict(_SHORT)
         self.cache = True
         self.nesting = 0
 
-    def get(self, device_type):
+    def get(self, device_type: str) -> Any:
         return self.enabled[device_type], self.dtype[device_type], self.cache
 
-    def set(self, device_type, enabled, dtype, cache):
+    def set(self, device_type: str, enabled: bool, dtype: Any, cache: Any) -> None:
         self.enabled[device_type], self.dtype[device_type], self.cache = enabled, dtype, cache
         on = self.enabled["cpu"] and self.dtype["cpu"] in _SUPPORTED
         _C.ops["_set_autocast"](on, self.dtype["cpu"], cache)
@@ -42,7 +49,7 @@ class _State(threading.local):
 _state = _State()
 
 
-def _known(device_type):
+def _known(device_type: str) -> str:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
     device_type = device_type.split(":")[0]
@@ -53,7 +60,7 @@ def _known(device_type):
     return device_type
 
 
-def is_autocast_available(device_type):
+def is_autocast_available(device_type: str) -> bool:
     """Tells whether autocast knows a kind of device.
 
     Args:
@@ -66,68 +73,68 @@ def is_autocast_available(device_type):
     return device_type in _SHORT
 
 
-def is_autocast_enabled(device_type="cuda"):
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether calls are inside a region for that kind of device."""
     return _state.enabled[_known(device_type)]
 
 
-def set_autocast_enabled(*args):
+def set_autocast_enabled(*args: Any) -> None:
     """set_autocast_enabled([device_type,] enabled)"""
     device_type, enabled = args if len(args) == 2 else ("cuda", *args)
     _, dtype, cache = _state.get(_known(device_type))
     _state.set(device_type, enabled, dtype, cache)
 
 
-def get_autocast_dtype(device_type):
+def get_autocast_dtype(device_type: str) -> rl.dtype:
     """The short type of the regions of that kind of device."""
     return _state.dtype[_known(device_type)]
 
 
-def set_autocast_dtype(device_type, dtype):
+def set_autocast_dtype(device_type: str, dtype: rl.dtype) -> None:
     enabled, _, cache = _state.get(_known(device_type))
     _state.set(device_type, enabled, dtype, cache)
 
 
-def is_autocast_cpu_enabled():
+def is_autocast_cpu_enabled() -> bool:
     return is_autocast_enabled("cpu")
 
 
-def set_autocast_cpu_enabled(enabled):
+def set_autocast_cpu_enabled(enabled: bool) -> None:
     set_autocast_enabled("cpu", enabled)
 
 
-def get_autocast_cpu_dtype():
+def get_autocast_cpu_dtype() -> rl.dtype:
     return get_autocast_dtype("cpu")
 
 
-def set_autocast_cpu_dtype(dtype):
+def set_autocast_cpu_dtype(dtype: rl.dtype) -> None:
     set_autocast_dtype("cpu", dtype)
 
 
-def get_autocast_gpu_dtype():
+def get_autocast_gpu_dtype() -> rl.dtype:
     return get_autocast_dtype("cuda")
 
 
-def set_autocast_gpu_dtype(dtype):
+def set_autocast_gpu_dtype(dtype: rl.dtype) -> None:
     set_autocast_dtype("cuda", dtype)
 
 
-def is_autocast_cache_enabled():
+def is_autocast_cache_enabled() -> bool:
     """Whether a region casts a weight once and keeps the result."""
     return _state.cache
 
 
-def set_autocast_cache_enabled(enabled):
+def set_autocast_cache_enabled(enabled: bool) -> None:
     on, dtype, _ = _state.get("cpu")
     _state.set("cpu", on, dtype, enabled)
 
 
-def autocast_increment_nesting():
+def autocast_increment_nesting() -> int:
     _state.nesting += 1
     return _state.nesting
 
 
-def autocast_decrement_nesting():
+def autocast_decrement_nesting() -> int:
     _state.nesting -= 1
     return _state.nesting
 
@@ -155,14 +162,20 @@ class autocast:
         (torch.bfloat16, torch.float32)
     """
 
-    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    def __init__(
+        self,
+        device_type: str,
+        dtype: rl.dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
         self.device = _known(device_type)
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
         self._cache_enabled = _state.cache if cache_enabled is None else cache_enabled
         self._enabled = enabled and self._possible()
-        self._outer = []
+        self._outer: list[Any] = []
 
-    def _possible(self):
+    def _possible(self) -> bool:
         if self.device == "cuda":
             warnings.warn(
                 "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=4
@@ -177,38 +190,40 @@ class autocast:
             return False
         return True
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._outer.append(_state.get(self.device))
         _state.set(self.device, self._enabled, self.fast_dtype, self._cache_enabled)
         autocast_increment_nesting()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Literal[False]:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         _state.set(self.device, *self._outer.pop())
         return False
 
-    def __call__(self, func):
+    def __call__(self, func: _F) -> _F:
         @functools.wraps(func)
-        def inside(*args, **kwargs):
+        def inside(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return func(*args, **kwargs)
 
-        return inside
+        return cast_to(_F, inside)
 
 
-def _enter_autocast(*args):
+def _enter_autocast(*args: Any) -> Any:
     mode = autocast(*args)
     mode.__enter__()
     return mode
 
 
-def _exit_autocast(mode):
+def _exit_autocast(mode: Any) -> None:
     mode.__exit__(None, None, None)
 
 
-def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: rl.dtype | None = None
+) -> Callable[..., Any]:
     """Decorator for the forward of an autograd.Function that is called inside autocast.
 
     With cast_inputs, a call inside a region gets its float tensors in that type and runs outside of the region.
@@ -241,7 +256,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def forward(ctx, *args, **kwargs):
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         inside = is_autocast_enabled(device_type)
         leaves = inside and cast_inputs is not None
         ctx._dtype = get_autocast_dtype(device_type)
@@ -254,7 +269,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
     return forward
 
 
-def custom_bwd(bwd=None, *, device_type):
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
     """Decorator for the backward of an autograd.Function: runs it in the autocast state that its forward had.
 
     See amp.custom_fwd, which belongs to it.
@@ -283,13 +298,13 @@ def custom_bwd(bwd=None, *, device_type):
         return functools.partial(custom_bwd, device_type=device_type)
 
     @functools.wraps(bwd)
-    def backward(ctx, *args, **kwargs):
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
             return bwd(ctx, *args, **kwargs)
 
     return backward
 
 
-def _cast(value, device_type, dtype):
+def _cast(value: Any, device_type: str, dtype: rl.dtype) -> Any:
     """The float tensors in a nest of containers, in that type."""
     return cast(value, dtype, device_type)

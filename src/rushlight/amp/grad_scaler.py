@@ -11,6 +11,7 @@ import collections
 import enum
 import inspect
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import rushlight as rl
@@ -27,12 +28,12 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-def _refresh_per_optimizer_state():
+def _refresh_per_optimizer_state() -> dict[str, Any]:
     """What happened to one optimizer since the last update(): nothing yet."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
-def _scales_itself(optimizer):
+def _scales_itself(optimizer: Any) -> bool:
     """Whether an optimizer divides by the scale in its step; our own fused ones take gradients as they are."""
     from rushlight.optim._stepwise import StepwiseOptimizer
 
@@ -71,13 +72,13 @@ class GradScaler:
 
     def __init__(
         self,
-        device="cuda",
-        init_scale=2.0**16,
-        growth_factor=2.0,
-        backoff_factor=0.5,
-        growth_interval=2000,
-        enabled=True,
-    ):
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
         if enabled and device == "cuda":
             warnings.warn("GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
             enabled = False
@@ -95,7 +96,7 @@ class GradScaler:
             _refresh_per_optimizer_state
         )
 
-    def scale(self, outputs):
+    def scale(self, outputs: rl.Tensor | Iterable[rl.Tensor]) -> Any:
         """A tensor, or each of a collection of tensors, times the scale.
 
         Args:
@@ -116,18 +117,20 @@ class GradScaler:
                 f"outputs must be a Tensor or an iterable of Tensors, got {type(outputs).__name__}"
             ) from None
 
-    def _lazy_init_scale_growth_tracker(self, dev):
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
         self._scale = rl.full((), float(self._init_scale), dtype=rl.float32, device=dev)
         self._growth_tracker = rl.full((), self._init_growth_tracker, dtype=rl.int32, device=dev)
 
-    def _check_scale_growth_tracker(self, funcname):
+    def _check_scale_growth_tracker(self, funcname: str) -> tuple[rl.Tensor, rl.Tensor]:
         if self._scale is None:
             raise AssertionError(
                 f"Attempted {funcname} but _scale is None: call scaler.scale(loss) earlier in the iteration."
             )
         return self._scale, self._growth_tracker
 
-    def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):
+    def _unscale_grads_(
+        self, optimizer: rl.optim.Optimizer, inv_scale: rl.Tensor, found_inf: rl.Tensor, allow_fp16: bool
+    ) -> dict[rl.device, rl.Tensor]:
         """Unscales the gradients of an optimizer; {device: 1 where one of them overflowed, else 0}."""
         found: dict[rl.device, rl.Tensor] = {}
         lists: dict[tuple[rl.device, rl.dtype], list[rl.Tensor]] = {}
@@ -148,7 +151,7 @@ class GradScaler:
             _amp_foreach_non_finite_check_and_unscale_(grads, flag, inv_scale)
         return found
 
-    def unscale_(self, optimizer):
+    def unscale_(self, optimizer: rl.optim.Optimizer) -> None:
         """Divides an optimizer's gradients by the scale, for example to clip them before step().
 
         Args:
@@ -168,25 +171,29 @@ class GradScaler:
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, rl.zeros(()), False)
         state["stage"] = OptState.UNSCALED
 
-    def _check_inf_per_device(self, optimizer):
+    def _check_inf_per_device(self, optimizer: rl.optim.Optimizer) -> dict[rl.device, rl.Tensor]:
         """Looks for overflow in an optimizer's gradients and leaves them as they are."""
         self._check_scale_growth_tracker("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, rl.ones(()), rl.zeros(()), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
-    def _found_inf_per_device(self, optimizer):
-        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+    def _found_inf_per_device(self, optimizer: rl.optim.Optimizer) -> dict[rl.device, rl.Tensor]:
+        result: dict[rl.device, rl.Tensor] = self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        return result
 
-    def _get_scale_async(self):
-        return self._scale
+    def _get_scale_async(self) -> rl.Tensor | None:
+        result: rl.Tensor | None = self._scale
+        return result
 
-    def _maybe_opt_step(self, optimizer, optimizer_state, *args, **kwargs):
+    def _maybe_opt_step(
+        self, optimizer: rl.optim.Optimizer, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
         if any(flag.item() for flag in optimizer_state["found_inf_per_device"].values()):
             return None
         return optimizer.step(*args, **kwargs)
 
-    def _scaling_step(self, optimizer, state, *args, **kwargs):
+    def _scaling_step(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The step of an optimizer that divides by the scale and leaves out overflows by itself."""
         if "grad_scaler" in inspect.signature(optimizer.step).parameters:
             warnings.warn(
@@ -210,7 +217,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
-    def step(self, optimizer, *args, **kwargs):
+    def step(self, optimizer: rl.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
         """Calls optimizer.step(), unless one of its gradients overflowed.
 
         Args:
@@ -236,7 +243,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
-    def update(self, new_scale=None):
+    def update(self, new_scale: float | rl.Tensor | None = None) -> None:
         """Chooses the next iteration's scale; called once per iteration, after all steps.
 
         Args:
@@ -262,46 +269,46 @@ class GradScaler:
             )
         self._per_optimizer_states = collections.defaultdict(_refresh_per_optimizer_state)
 
-    def is_enabled(self):
+    def is_enabled(self) -> bool:
         """Whether the scaler does anything."""
         return self._enabled
 
-    def get_scale(self):
+    def get_scale(self) -> float:
         """The scale as a Python number; 1 when disabled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
-    def get_growth_factor(self):
+    def get_growth_factor(self) -> float:
         """What the scale is multiplied by when it grows."""
         return self._growth_factor
 
-    def set_growth_factor(self, new_factor):
+    def set_growth_factor(self, new_factor: float) -> None:
         """Sets what the scale is multiplied by when it grows."""
         self._growth_factor = new_factor
 
-    def get_backoff_factor(self):
+    def get_backoff_factor(self) -> float:
         """What the scale is multiplied by after an overflow."""
         return self._backoff_factor
 
-    def set_backoff_factor(self, new_factor):
+    def set_backoff_factor(self, new_factor: float) -> None:
         """Sets what the scale is multiplied by after an overflow."""
         self._backoff_factor = new_factor
 
-    def get_growth_interval(self):
+    def get_growth_interval(self) -> int:
         """How many steps without overflow let the scale grow."""
         return self._growth_interval
 
-    def set_growth_interval(self, new_interval):
+    def set_growth_interval(self, new_interval: int) -> None:
         """Sets how many steps without overflow let the scale grow."""
         self._growth_interval = new_interval
 
-    def _get_growth_tracker(self):
+    def _get_growth_tracker(self) -> int:
         if not self._enabled:
             return 0
         return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Everything the next run needs; empty when disabled."""
         if not self._enabled:
             return {}
@@ -313,7 +320,7 @@ class GradScaler:
             "_growth_tracker": self._get_growth_tracker(),
         }
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what state_dict() returned."""
         if not self._enabled:
             return
@@ -326,7 +333,7 @@ class GradScaler:
             self._scale.fill_(self._init_scale)
             self._growth_tracker.fill_(self._init_growth_tracker)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         if self._enabled and self._per_optimizer_states:
             raise AssertionError("A GradScaler can be pickled between iterations only: call update() first.")
         return {

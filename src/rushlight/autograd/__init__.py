@@ -13,10 +13,12 @@ from .function import Function
 
 _engine = _C.ops["_run_backward"]
 _current_run = _C.ops["_backward_run"]
-_partial: set = set()  # threads inside a backward that was asked for the gradients of certain inputs only
+_partial: set[Any] = (
+    set()
+)  # threads inside a backward that was asked for the gradients of certain inputs only
 
 
-def _run_all(*args):
+def _run_all(*args: Any) -> Any:
     """A backward. One that a node of another backward starts goes on in a thread of its own when they are nested deep."""
     if _current_run() < 0:
         return _engine(*args)
@@ -25,7 +27,9 @@ def _run_all(*args):
     return run(_engine, args)
 
 
-def _run(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
+def _run(
+    roots: Any, grads: Any, retain: Any, create_graph: bool, inputs: Any, accumulate: Any, rows: int = -1
+) -> Any:
     """A backward for certain inputs."""
     thread = get_ident()
     if thread in _partial:
@@ -37,7 +41,7 @@ def _run(roots, grads, retain, create_graph, inputs, accumulate, rows=-1):
         _partial.discard(thread)
 
 
-def _is_checkpoint_valid():
+def _is_checkpoint_valid() -> Any:
     """Whether a node may run a backward of its own that adds to the .grad of all leaves it reaches."""
     return get_ident() not in _partial
 
@@ -46,7 +50,7 @@ Tensor = _C.Tensor
 _Batched: type | None = None  # vmap's class of tensors, when vmap is in use
 
 
-def _tuple(x):
+def _tuple(x: Any) -> Any:
     """Tensors, or gradient edges that stand for them (autograd.graph), as a tuple of tensors."""
     if isinstance(x, Tensor) or _stands_for_tensor(x):
         return (x,)
@@ -55,7 +59,7 @@ def _tuple(x):
     return tuple(_edge_tensor(*t[:2]) if _is_edge(t) else t for t in x)
 
 
-def _stands_for_tensor(x):
+def _stands_for_tensor(x: Any) -> Any:
     """Whether x is no tensor, but of a class that takes over functions of tensors."""
     return not isinstance(x, Tensor) and hasattr(type(x), "__torch_function__")
 
@@ -63,7 +67,7 @@ def _stands_for_tensor(x):
 _edge_tensor = _C.ops["_edge_tensor"]
 
 
-def _is_edge(x):
+def _is_edge(x: Any) -> Any:
     return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], _C.Node)
 
 
@@ -118,12 +122,20 @@ def backward(
         _run_all(roots, grad_tensors, retain, bool(create_graph), inputs, True)
 
 
-def _takes_over(t):
+def _takes_over(t: Any) -> Any:
     """Whether the class of a tensor has a __torch_dispatch__."""
     return isinstance(t, Tensor) and type(t).__torch_dispatch__ is not _C._disabled_torch_dispatch_impl
 
 
-def _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize):
+def _row_by_row(
+    roots: Any,
+    wanted: Any,
+    grad_outputs: Any,
+    retain: Any,
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: Any,
+) -> Any:
     """grad() with is_grads_batched: primitives see tensors without a further dimension."""
     import rushlight as rl
 
@@ -178,7 +190,7 @@ def grad(
     if any(map(_stands_for_tensor, (*roots, *wanted))):
         from ..overrides import handle_torch_function
 
-        return handle_torch_function(
+        result: tuple[Tensor, ...] = handle_torch_function(
             grad,
             (*roots, *wanted),
             roots,
@@ -191,6 +203,7 @@ def grad(
             is_grads_batched=is_grads_batched,
             materialize_grads=materialize_grads,
         )
+        return result
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
@@ -205,11 +218,14 @@ def grad(
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched and any(_takes_over(t) for t in (*roots, *wanted, *(grad_outputs or ()))):
-        return _row_by_row(roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads)
+        out: tuple[Tensor, ...] = _row_by_row(
+            roots, wanted, grad_outputs, retain, create_graph, allow_unused, materialize_grads
+        )
+        return out
     if _Batched is not None and any(type(t) is _Batched for t in (*roots, *wanted, *(grad_outputs or ()))):
         from .._transforms.vmap.batched import gradients
 
-        return gradients(
+        given: tuple[Tensor, ...] = gradients(
             roots,
             wanted,
             grad_outputs,
@@ -219,6 +235,7 @@ def grad(
             is_grads_batched,
             materialize_grads,
         )
+        return given
     rows = _rows(roots, grad_outputs) if is_grads_batched else -1
     found = _run(roots, grad_outputs, retain, bool(create_graph), wanted, False, rows)
     if not allow_unused:
@@ -240,7 +257,7 @@ def grad(
     return found
 
 
-def _rows(roots, stacks):
+def _rows(roots: Any, stacks: Any) -> Any:
     """How many gradients there are in each of the stacks that is_grads_batched=True speaks of."""
     if stacks is None or any(g is None or not g.dim() for g in stacks):
         raise ValueError(
@@ -278,7 +295,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
-    from .graph import GradientEdge
+    from . import forward_ad as forward_ad
+    from . import functional as functional
+    from . import graph as graph
+    from . import profiler as profiler
+    from ._why import why_no_grad as why_no_grad
+    from .anomaly_mode import detect_anomaly as detect_anomaly
+    from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
+    from .gradcheck import gradcheck as gradcheck
+    from .gradcheck import gradgradcheck as gradgradcheck
+    from .graph import GradientEdge as GradientEdge
 else:
     Any = GradientEdge = object
 

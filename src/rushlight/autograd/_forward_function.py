@@ -1,12 +1,16 @@
 """Functions in forward mode: a `jvp` of the user's takes the tangents of the inputs to those of the outputs."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from . import forward_ad
 from .function import Function
 
 
-def tangents_of(cls, args):
+def tangents_of(cls: Any, args: Any) -> Any:
     """The tangents of the arguments, None for those without; None altogether if the graph is to find the outputs'."""
     tangents = [forward_ad._own_tangent(a) if isinstance(a, rl.Tensor) else None for a in args]
     if all(t is None for t in tangents):
@@ -20,7 +24,7 @@ def tangents_of(cls, args):
     return None  # by backward, twice
 
 
-def apply_dual(cls, separate, args, kwargs, tangents):
+def apply_dual(cls: Any, separate: Any, args: Any, kwargs: dict[str, Any], tangents: Any) -> Any:
     """Function.apply with inputs that have tangents."""
     primals = tuple(
         forward_ad.unpack_dual(a).primal if t is not None else a for a, t in zip(args, tangents, strict=True)
@@ -52,11 +56,11 @@ def apply_dual(cls, separate, args, kwargs, tangents):
 class _Tangent:
     """The tangent of an input, and the version that it had before jvp ran."""
 
-    def __init__(self, value, version):
+    def __init__(self, value: Any, version: Any) -> None:
         self.value, self.version = value, version
 
 
-def _filled(ctx, args, tangents):
+def _filled(ctx: Any, args: Any, tangents: Any) -> Any:
     """With zeros for the tensors that do not move, unless the context wants None."""
     if not ctx.materialize_grads:
         return tangents
@@ -68,7 +72,7 @@ def _filled(ctx, args, tangents):
     ]
 
 
-def _dual(cls, i, y, tangent, args, primals, tangents):
+def _dual(cls: Any, i: Any, y: Any, tangent: Any, args: Any, primals: Any, tangents: Any) -> Any:
     """Output i with its tangent."""
     if not isinstance(y, rl.Tensor) or tangent is None:
         return y
@@ -89,12 +93,12 @@ def _dual(cls, i, y, tangent, args, primals, tangents):
     return forward_ad._begin(forward_ad._levels[-1], y, tangent)
 
 
-def _marked_constant(y, primals):
+def _marked_constant(y: Any, primals: Any) -> Any:
     wants = rl.is_grad_enabled() and any(isinstance(x, rl.Tensor) and x.requires_grad for x in primals)
     return wants and not y.requires_grad
 
 
-def _check_view(y, tangent, primals, tangents):
+def _check_view(y: Any, tangent: Any, primals: Any, tangents: Any) -> None:
     """An output that is a view of an input needs a tangent that is the same view of the input's."""
     for x, t in zip(primals, (t.value for t in tangents), strict=True):
         if not isinstance(x, rl.Tensor) or y.untyped_storage().data_ptr() != x.untyped_storage().data_ptr():

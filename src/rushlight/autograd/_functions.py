@@ -1,5 +1,7 @@
 """Functions and nodes under the private names that PyTorch has for them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import rushlight as rl
@@ -16,7 +18,7 @@ class Resize(Function):
     """x with other sizes, of as many elements."""
 
     @staticmethod
-    def forward(ctx, tensor, sizes):
+    def forward(ctx: Any, tensor: rl.Tensor, sizes: Any) -> rl.Tensor:
         ctx.sizes = tensor.size()
         if tensor.numel() != rl.Size(sizes).numel():
             raise RuntimeError(
@@ -26,17 +28,17 @@ class Resize(Function):
         return tensor.contiguous().view(*sizes).clone()
 
     @staticmethod
-    def backward(ctx, grad_output):
+    def backward(ctx: Any, grad_output: rl.Tensor) -> tuple[rl.Tensor, None]:
         return grad_output.contiguous().view(ctx.sizes), None
 
 
 class _Undefined(Function):
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx: Any, x: rl.Tensor) -> rl.Tensor:
         return x.clone()
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Any) -> None:
         return None
 
 
@@ -49,7 +51,7 @@ class _NodeMeta(type):
 class UndefinedGrad(metaclass=_NodeMeta):
     """UndefinedGrad()(x) is x, whose gradient is None."""
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors: Any) -> Any:
         found = tuple(_Undefined.apply(t) for t in tensors)
         return found[0] if len(found) == 1 else found
 
@@ -57,9 +59,9 @@ class UndefinedGrad(metaclass=_NodeMeta):
 class DelayedError(metaclass=_NodeMeta):
     """DelayedError(message, n)(*tensors) is the tensors; a backward through them is an error."""
 
-    def __init__(self, message, inputs):
+    def __init__(self, message: str, inputs: Any) -> None:
         self.message = message
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors: Any) -> Any:
         found = _C.ops["_fail_on_backward"](list(tensors), self.message)
         return found[0] if len(found) == 1 else tuple(found)

@@ -1,6 +1,10 @@
 """What gradcheck asks beside the jacobian: batched and undefined gradients, zero gradients, forward mode."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import rushlight as rl
 
@@ -13,7 +17,7 @@ _BATCHED = (
 )
 
 
-def check_batched(variable, outputs):
+def check_batched(variable: Any, outputs: Any) -> None:
     """Several gradients at once must be what each gives alone."""
     for out_number, output in outputs:
         rows = [_direction(output) for _ in range(2)]
@@ -32,7 +36,7 @@ def check_batched(variable, outputs):
                     )
 
 
-def check_zero(outputs, variable, masked):
+def check_zero(outputs: Any, variable: Any, masked: Any) -> None:
     """A gradient of zero must give zeros, of the input's layout, type and size."""
     live = [o for _, o in outputs]
     zeros = [rl.zeros_like(o, memory_format=rl.contiguous_format) for o in live]
@@ -58,7 +62,7 @@ def check_zero(outputs, variable, masked):
             raise GradcheckError("grad is incorrect size")
 
 
-def check_undefined(func, inputs, variable):
+def check_undefined(func: Callable[..., Any], inputs: Any, variable: Any) -> None:
     """Backward must do without the gradients of some outputs, and of all."""
     from ._functions import UndefinedGrad
 
@@ -66,7 +70,7 @@ def check_undefined(func, inputs, variable):
     if not outputs:
         return
 
-    def check(missing):
+    def check(missing: Any) -> None:
         roots = [UndefinedGrad()(o) if i in missing else o for i, o in enumerate(outputs)]
         try:
             grads = rl.autograd.grad(
@@ -94,7 +98,9 @@ def check_undefined(func, inputs, variable):
         check([i])
 
 
-def _push(func, inputs, x, direction, plain=False):
+def _push(
+    func: Callable[..., Any], inputs: Any, x: rl.Tensor, direction: Any, plain: bool = False
+) -> list[rl.Tensor | Any]:
     """The tangents of func's outputs when x moves; the other inputs have tangents of zero, or none (`plain`)."""
     from . import forward_ad
 
@@ -118,7 +124,7 @@ def _push(func, inputs, x, direction, plain=False):
         ]
 
 
-def _directions(x, fast):
+def _directions(x: rl.Tensor, fast: Any) -> Iterator[Any]:
     """One direction at random, or those of each element."""
     if fast:
         yield _direction(x)
@@ -130,7 +136,16 @@ def _directions(x, fast):
             yield u.view(x.shape)
 
 
-def check_forward(func, inputs, variable, numbers, eps, atol, rtol, fast):
+def check_forward(
+    func: Callable[..., Any],
+    inputs: Any,
+    variable: Any,
+    numbers: Any,
+    eps: float,
+    atol: float,
+    rtol: float,
+    fast: Any,
+) -> None:
     """Forward mode against differences."""
     outputs = _tensors(func(*inputs))
     picked = [
@@ -149,7 +164,7 @@ def check_forward(func, inputs, variable, numbers, eps, atol, rtol, fast):
                     )
 
 
-def check_forward_undefined(func, inputs, variable):
+def check_forward_undefined(func: Callable[..., Any], inputs: Any, variable: Any) -> None:
     """A tangent that is missing stands for zeros."""
     for x in variable:
         u = _direction(x)
@@ -163,7 +178,7 @@ def check_forward_undefined(func, inputs, variable):
                 )
 
 
-def check_forward_batched(func, inputs, variable):
+def check_forward_batched(func: Callable[..., Any], inputs: Any, variable: Any) -> None:
     """Several tangents at once must give what each gives alone."""
     for x in variable:
         rows = [_direction(x) for _ in range(2)]

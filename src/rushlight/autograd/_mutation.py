@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections import defaultdict
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import rushlight as rl
@@ -24,7 +25,7 @@ class _Handle:
 class _Context:
     """What a block knows of its saved tensors. Handles are held by the graph alone, and all here goes with them."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.cloned: weakref.WeakKeyDictionary[Any, Any] = (
             weakref.WeakKeyDictionary()
         )  # handle -> copy of the tensor as it was when it was saved
@@ -34,15 +35,17 @@ class _Context:
         self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, Any] = (
             weakref.WeakValueDictionary()
         )  # identity of a tensor at a version -> handle
-        self.sid_to_tid = defaultdict(set)  # storage -> identities of tensors in it
+        self.sid_to_tid: defaultdict[Any, set[Any]] = defaultdict(
+            set
+        )  # storage -> identities of tensors in it
 
-    def clear(self):
+    def clear(self) -> None:
         self.cloned.clear()
         self.original.clear()
         self.tid_to_weakhandle.clear()
         self.sid_to_tid.clear()
 
-    def pack(self, tensor):
+    def pack(self, tensor: rl.Tensor) -> Any:
         identity = _identity(tensor)
         handle = self.tid_to_weakhandle.get(identity)
         if handle is None:
@@ -52,7 +55,7 @@ class _Context:
             self.sid_to_tid[_storage(tensor)].add(identity)
         return handle
 
-    def unpack(self, handle):
+    def unpack(self, handle: Any) -> Any:
         if handle in self.cloned:
             return self.cloned[handle]
         if not _running or handle not in self.original:
@@ -62,7 +65,7 @@ class _Context:
             )
         return self.original[handle]
 
-    def before_write(self, tensor):
+    def before_write(self, tensor: rl.Tensor) -> None:
         """Copies what was saved of the tensor's memory."""
         for identity in self.sid_to_tid.pop(_storage(tensor), ()):
             handle = self.tid_to_weakhandle.get(identity)
@@ -73,21 +76,25 @@ class _Context:
             del self.tid_to_weakhandle[identity]
 
 
-def _storage(tensor):
+def _storage(tensor: rl.Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _identity(tensor):
+def _identity(
+    tensor: rl.Tensor,
+) -> tuple[int, int, tuple[int, ...], tuple[int, ...], rl.dtype, bool, bool, int]:
     return (_storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype,
             tensor.is_conj(), tensor.is_neg(), tensor._version)  # fmt: skip
 
 
 class _CopyBeforeWrite(TorchFunctionMode):
-    def __init__(self, context):
+    def __init__(self, context: Any) -> None:
         super().__init__()
         self.context = context
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         for written in _written(getattr(func, "__name__", ""), args, kwargs):
             if isinstance(written, rl.Tensor):
@@ -95,7 +102,7 @@ class _CopyBeforeWrite(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-def _written(name, args, kwargs):
+def _written(name: str, args: Any, kwargs: dict[str, Any]) -> Iterator[Any]:
     """The tensors that a call writes to."""
     out = kwargs.get("out")
     if out is not None:
@@ -124,7 +131,7 @@ _OPERATORS.add("matmul")
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors():
+def allow_mutation_on_saved_tensors() -> Iterator[Any]:
     """Context in which tensors may be written to although backward needs them: they are copied first.
 
     Backward must run inside the same block."""

@@ -1,6 +1,10 @@
 """Answers about the graph, in words: why a tensor has no gradient, why an input was not reached."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rushlight._C import Tensor
 
 from .. import _C
 
@@ -36,18 +40,18 @@ class Reason:
         mode_site: the line that switched grad mode off, or None.
     """
 
-    def __init__(self, kind, text, op="", site=None, mode_site=None):
+    def __init__(self, kind: str, text: str, op: str = "", site: Any = None, mode_site: Any = None) -> None:
         self.kind, self.op, self.text = kind, op, text
         self.site = Line(*site) if site else None
         self.mode_site = Line(*mode_site) if mode_site else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
     __repr__ = __str__
 
 
-def why_no_grad(tensor):
+def why_no_grad(tensor: Tensor) -> Any:
     """Says which line cut a tensor off the graph, and what to write instead.
 
     The answer travels with the values: it holds for everything computed from the tensor that was cut off.
@@ -79,7 +83,7 @@ def why_no_grad(tensor):
     return Reason(kind, "\n".join(line.strip() for line in text.strip().split("\n")), op, site, mode)
 
 
-def _why_none_yet(tensor):
+def _why_none_yet(tensor: Tensor) -> Reason:
     node = tensor.grad_fn
     if node is None:
         text = "it is a leaf that asks for gradients"
@@ -98,7 +102,7 @@ def _why_none_yet(tensor):
     return Reason("recorded", text, type(node).__name__, site)
 
 
-def unused_input(index, tensor, roots):
+def unused_input(index: Any, tensor: Tensor, roots: Any) -> str:
     """The message for an input of grad() that no gradient reached."""
     text = (
         f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
@@ -120,7 +124,7 @@ def unused_input(index, tensor, roots):
     )
 
 
-def _same_memory(tensor, roots):
+def _same_memory(tensor: Tensor, roots: Any) -> Any:
     """A leaf that the roots were computed from and that shares memory with a tensor, or None."""
     seen, stack = set(), [r.grad_fn for r in roots]
     while stack:
@@ -152,7 +156,8 @@ def set_site_recording(mode: bool) -> bool:
         >>> torch.autograd.set_site_recording(before)
         False
     """
-    return _set_sites(bool(mode))
+    result: bool = _set_sites(bool(mode))
+    return result
 
 
 def site_recording_enabled() -> bool:
@@ -164,4 +169,5 @@ def site_recording_enabled() -> bool:
     """
     before = _set_sites(True)
     _set_sites(before)
-    return before
+    result: bool = before
+    return result

@@ -1,5 +1,9 @@
 """Anomaly detection: backward stops at the first NaN and names the line of the forward call it belongs to."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from .. import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -21,14 +25,14 @@ class set_detect_anomaly:
         RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output...
     """
 
-    def __init__(self, mode, check_nan=True):
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.saved = _C.ops["is_anomaly_enabled"](), _C.ops["is_anomaly_check_nan_enabled"]()
         _C.ops["_set_anomaly"](bool(mode), bool(check_nan))
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _C.ops["_set_anomaly"](*self.saved)
 
 
@@ -48,7 +52,7 @@ class detect_anomaly:
         True
     """
 
-    def __init__(self, check_nan=True):
+    def __init__(self, check_nan: bool = True) -> None:
         import warnings
 
         self.check_nan = check_nan
@@ -58,8 +62,8 @@ class detect_anomaly:
             stacklevel=2,
         )
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.setting = set_detect_anomaly(True, self.check_nan)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         self.setting.__exit__(*exc)

@@ -6,9 +6,12 @@ u -> J^T u (linear in u) in the directions of the inputs. Every op with derivati
 A Function with a `jvp` begins new duals (_forward_function.py).
 """
 
+from __future__ import annotations
+
 import sys
 import weakref
 from collections import namedtuple
+from typing import Any, Literal
 
 import rushlight as rl
 
@@ -41,18 +44,18 @@ _current_level = -1
 
 
 class _Level:
-    def __init__(self):
-        self.leaves = []  # weak references to the recorded inputs, which carry their tangents
+    def __init__(self) -> None:
+        self.leaves: list[Any] = []  # weak references to the recorded inputs, which carry their tangents
         # Tangents are found in the graph, so that it is recorded under no_grad(), too: whoever unpacks does not see it.
         self.hidden = not rl.is_grad_enabled()
         if self.hidden:
             rl._C.ops["_set_grad_enabled"](True)
 
-    def end(self):
+    def end(self) -> None:
         if self.hidden:
             rl._C.ops["_set_grad_enabled"](False)
 
-    def inputs(self):
+    def inputs(self) -> list[tuple[Any, Any]]:
         """[(recorded input, its tangent)] of the duals that are still there."""
         found = [
             (leaf, leaf.__dict__["_tangent"]) for leaf in (ref() for ref in self.leaves) if leaf is not None
@@ -62,38 +65,38 @@ class _Level:
         return found
 
 
-_levels: list = []
+_levels: list[Any] = []
 
 
-def active():
+def active() -> bool:
     """Whether there are dual tensors in this program now."""
     return bool(_levels) and _enabled and bool(_levels[-1].leaves)
 
 
-def _is_fwd_grad_enabled():
+def _is_fwd_grad_enabled() -> bool:
     return _enabled
 
 
 class _set_fwd_grad_enabled:
     """Whether forward mode is looked at; at once, and as a context until its end."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.before = _enabled
         _switch(mode)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _switch(self.before)
 
 
-def _switch(mode):
+def _switch(mode: bool) -> None:
     global _enabled
     _enabled = bool(mode)
 
 
-def enter_dual_level():
+def enter_dual_level() -> int:
     """Begins a dual level, in which tensors can have tangents; levels do not nest.
 
     Returns:
@@ -111,7 +114,7 @@ def enter_dual_level():
     return _current_level
 
 
-def exit_dual_level(*, level=None):
+def exit_dual_level(*, level: int | None = None) -> None:
     """Ends a dual level: its tangents are forgotten.
 
     Args:
@@ -141,15 +144,15 @@ class dual_level:
         tensor(12.)
     """
 
-    def __enter__(self):
+    def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Literal[False]:
         exit_dual_level()
         return False
 
 
-def _current(level, what):
+def _current(level: Any, what: str) -> Any:
     if not _levels or (level is not None and not 0 <= level < len(_levels)):
         raise RuntimeError(
             f"Trying to {what} a dual Tensor but no level exists. Make sure to enter_dual_level() first."
@@ -157,7 +160,7 @@ def _current(level, what):
     return _levels[-1 if level is None else level]
 
 
-def make_dual(tensor, tangent, *, level=None):
+def make_dual(tensor: rl.Tensor, tangent: rl.Tensor, *, level: int | None = None) -> rl.Tensor:
     """A tensor with a tangent: what is computed from it has one, too.
 
     Args:
@@ -196,22 +199,23 @@ def make_dual(tensor, tangent, *, level=None):
         raise RuntimeError(
             "Trying to set a forward gradient that has a forward gradient at the same level, this is not supported."
         )
-    return _begin(state, tensor, _laid_out_like(tangent, tensor))
+    out: rl.Tensor = _begin(state, tensor, _laid_out_like(tangent, tensor))
+    return out
 
 
-def _begin(state, tensor, tangent):
+def _begin(state: Any, tensor: rl.Tensor, tangent: Any) -> Any:
     """A dual of the level."""
     with rl.enable_grad():
         # A result of reverse mode stays one.
         leaf = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
-        leaf._tangent = tangent
+        leaf.__dict__["_tangent"] = tangent
         dual = _make_dual_of(leaf)
     dual._dual_of = (leaf, dual.grad_fn)
     state.leaves.append(weakref.ref(leaf))
     return dual
 
 
-def _laid_out_like(tangent, primal):
+def _laid_out_like(tangent: Any, primal: Any) -> Any:
     """The tangent, or a copy of it that lies in memory as the primal does: views of the primal are views of it, too."""
     if type(tangent) is not type(primal):  # the tangents of a vmap have their own
         return tangent
@@ -230,7 +234,7 @@ def _laid_out_like(tangent, primal):
     )
 
 
-def unpack_dual(tensor, *, level=None):
+def unpack_dual(tensor: rl.Tensor, *, level: int | None = None) -> Any:
     """The value and the tangent of a tensor.
 
     Args:
@@ -250,13 +254,13 @@ def unpack_dual(tensor, *, level=None):
     return _unpack(tensor, level)[0]
 
 
-def _own_tangent(tensor):
+def _own_tangent(tensor: rl.Tensor) -> Any:
     """The tangent of an argument of a Function, which may write to it; None if there is none."""
     found, given = _unpack(tensor, None)
     return found.tangent if given is None else given
 
 
-def _unpack(tensor, level):
+def _unpack(tensor: rl.Tensor, level: int | None) -> Any:
     """(what unpack_dual gives, the tangent that was given to make_dual if it is a copy of that)."""
     if not _levels or not _enabled:
         return UnpackedDualTensor(tensor, None), None
@@ -281,7 +285,7 @@ def _unpack(tensor, level):
     return UnpackedDualTensor(primal, tangent), given
 
 
-def _push_forward(tensor, inputs, tangents):
+def _push_forward(tensor: rl.Tensor, inputs: Any, tangents: Any) -> Any:
     with rl.enable_grad():
         u = rl.zeros_like(tensor).detach().requires_grad_()
         pulled = rl.autograd.grad(tensor, inputs, u, create_graph=True, allow_unused=True)
@@ -303,7 +307,7 @@ def _push_forward(tensor, inputs, tangents):
     return UnpackedDualTensor(tensor if outside else tensor.detach(), pushed)
 
 
-def _depends_on_more(tensor, inputs):
+def _depends_on_more(tensor: rl.Tensor, inputs: Any) -> Any:
     """Whether reverse mode outside of the level wants a gradient through the tensor."""
     from ..func import _reaches_outside
 

@@ -30,7 +30,7 @@ class _Transforms(threading.local):
 _transforms = _Transforms()
 
 
-def _refuse_in_transform(cls):
+def _refuse_in_transform(cls: Any) -> None:
     if cls.__module__.partition(".")[0] != "rushlight":  # ours are written for it
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
@@ -39,7 +39,7 @@ def _refuse_in_transform(cls):
         )
 
 
-def _register(hooks, hook):
+def _register(hooks: Any, hook: Callable[..., Any]) -> Any:
     from ..utils.hooks import RemovableHandle
 
     handle = RemovableHandle(hooks)
@@ -108,7 +108,7 @@ class FunctionMeta(type):
     """The class of Functions."""
 
     @property
-    def _backward_cls(cls):
+    def _backward_cls(cls) -> Any:
         """The class of this Function's nodes: <name>Backward, so that grad_fn shows it."""
         if cls.__dict__.get("_backward_class") is None:
             cls._backward_class = type(
@@ -247,7 +247,7 @@ class Function(metaclass=FunctionMeta):
         return cls._run(separate, args, kwargs)[1]
 
     @classmethod
-    def _run(cls, separate, args, kwargs):
+    def _run(cls, separate: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """(context, outputs)"""
         ctx = _C._new_function_node(cls._backward_cls)
         inputs = tuple(a for a in args if isinstance(a, Tensor))
@@ -261,7 +261,7 @@ class Function(metaclass=FunctionMeta):
         return ctx, _C._finish_function(ctx, wants, args, inputs, outputs)
 
 
-def _refuse_returned_inputs(ctx, inputs, outputs):
+def _refuse_returned_inputs(ctx: Any, inputs: Any, outputs: Any) -> None:
     """An input that is an output becomes a view of itself after setup_context, which has kept the other one."""
     fields = ctx.__dict__
     kept = (*fields.get("_to_save", ()), *fields.get("saved_for_forward", ()))
@@ -279,7 +279,7 @@ def _refuse_returned_inputs(ctx, inputs, outputs):
             )
 
 
-def _any_batched(args):
+def _any_batched(args: Any) -> bool:
     return any(
         type(a) is _Batched
         or (type(a) in (list, tuple, dict) and _any_batched(a.values() if type(a) is dict else a))
@@ -288,10 +288,12 @@ def _any_batched(args):
 
 
 _forward_mode: Any = None  # rushlight.autograd.forward_ad, once it is loaded
-_signatures: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_signatures: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def _with_defaults(forward, args, kwargs):
+def _with_defaults(
+    forward: Any, args: Any, kwargs: dict[str, Any]
+) -> tuple[Any, dict[str, Any]] | tuple[tuple[Any, ...] | Any, dict[str, Any] | Any]:
     """The arguments of forward with the defaults of those that were left out, which setup_context sees."""
     import inspect
 
@@ -311,7 +313,7 @@ def once_differentiable(backward: Any) -> Any:
     """Marks a backward that is not itself differentiable: a second backward through it is an error."""
 
     @functools.wraps(backward)
-    def wrapper(ctx, *grads):
+    def wrapper(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             result = backward(ctx, *grads)
         if not _C.ops["is_grad_enabled"]() or not any(

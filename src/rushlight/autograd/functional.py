@@ -6,12 +6,15 @@ linear in u, so that its own vector-Jacobian product with v is J v.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import rushlight as rl
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _as_tuple(value, what, where):
+def _as_tuple(value: Any, what: str, where: Any) -> Any:
     """(is_tuple, tuple of tensors); lists count as tuples."""
     is_tuple = isinstance(value, (tuple, list))
     values = tuple(value) if is_tuple else (value,)
@@ -30,21 +33,21 @@ def _as_tuple(value, what, where):
     return is_tuple, values
 
 
-def _call(func, inputs, where):
+def _call(func: Callable[..., Any], inputs: Any, where: Any) -> Any:
     return _as_tuple(func(*inputs), "outputs of the user-provided function", where)
 
 
-def _fresh(tensors, connected):
+def _fresh(tensors: Any, connected: Any) -> Any:
     """New graph inputs with these values; `connected` keeps them part of the caller's graph."""
     if connected:
         return tuple(t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in tensors)
     return tuple(t.detach().requires_grad_() for t in tensors)
 
 
-def _finish(values, is_tuple, create_graph):
+def _finish(values: Any, is_tuple: Any, create_graph: bool) -> Any:
     """What to hand to the caller: nested tuples, detached unless a graph was asked for."""
 
-    def free(value):
+    def free(value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(free(item) for item in value)
         return value if create_graph else value.detach()
@@ -53,7 +56,7 @@ def _finish(values, is_tuple, create_graph):
     return values if is_tuple else values[0]
 
 
-def _require_differentiable(outputs):
+def _require_differentiable(outputs: Any) -> None:
     for i, output in enumerate(outputs):
         if not output.requires_grad:
             raise RuntimeError(
@@ -62,7 +65,13 @@ def _require_differentiable(outputs):
             )
 
 
-def _grads(outputs, inputs, grad_outputs=None, create_graph=False, retain_graph=None):
+def _grads(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
+) -> Any:
     """autograd.grad over the outputs that require grad; None where there is no path."""
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
@@ -100,7 +109,7 @@ _STAGES = {
 }
 
 
-def _fill(grads, references, strict, create_graph, stage, out=0):
+def _fill(grads: Any, references: Any, strict: bool, create_graph: bool, stage: Any, out: int = 0) -> Any:
     """Zeros in place of missing gradients, or in strict mode an error that says what does not depend on "
     "what."""
     filled = []
@@ -122,7 +131,7 @@ def _fill(grads, references, strict, create_graph, stage, out=0):
     return tuple(filled)
 
 
-def _check_v(v, references, is_tuple, where="vjp"):
+def _check_v(v: Any, references: Any, is_tuple: Any, where: str = "vjp") -> Any:
     """The vector of a product, as a tuple of the same structure and shapes as `references`."""
     _, v = _as_tuple(v, "v", where)
     if len(v) != len(references):
@@ -140,7 +149,7 @@ def _check_v(v, references, is_tuple, where="vjp"):
     return v
 
 
-def _single_output(outputs, is_tuple, where):
+def _single_output(outputs: Any, is_tuple: Any, where: Any) -> Any:
     if is_tuple:
         raise RuntimeError(f"The function given to {where} should return a single Tensor")
     if outputs[0].nelement() != 1:
@@ -152,7 +161,9 @@ def _single_output(outputs, is_tuple, where):
     return outputs
 
 
-def vjp(func, inputs, v=None, create_graph=False, strict=False):
+def vjp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The outputs of a function and the vector-Jacobian product v^T J at a point.
 
     Args:
@@ -188,7 +199,9 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     return _finish(outputs, many_out, create_graph), _finish(product, many_in, create_graph)
 
 
-def jvp(func, inputs, v=None, create_graph=False, strict=False):
+def jvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The outputs of a function and the Jacobian-vector product J v at a point.
 
     It takes two vector-Jacobian products; func.jvp is the same for functions of several arguments.
@@ -230,7 +243,14 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     return _finish(outputs, many_out, create_graph), _finish(pushed, many_out, create_graph)
 
 
-def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of a function at a point: J[i, j] = d output_i / d input_j.
 
     Args:
@@ -287,7 +307,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     return jacobians if many_out else jacobians[0]
 
 
-def _output_jacobian(output, number, inputs, create_graph, strict):
+def _output_jacobian(output: rl.Tensor, number: int, inputs: Any, create_graph: bool, strict: bool) -> Any:
     n = output.nelement()
     columns: list[list[rl.Tensor]] = [[] for _ in inputs]
     basis = rl.zeros_like(output, memory_format=rl.contiguous_format).detach()
@@ -311,13 +331,13 @@ def _output_jacobian(output, number, inputs, create_graph, strict):
 
 
 def hessian(
-    func,
-    inputs,
-    create_graph=False,
-    strict=False,
-    vectorize=False,
-    outer_jacobian_strategy="reverse-mode",
-):
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The Hessian of a scalar function at a point: H[i, j] = d^2 f / d input_i d input_j.
 
     Args:
@@ -340,7 +360,7 @@ def hessian(
     """
     many_in, inputs = _as_tuple(inputs, "inputs", "hessian")
 
-    def gradient(*xs):
+    def gradient(*xs: Any) -> Any:
         # xs are the outer jacobian's inputs: part of its graph
         is_tuple, outputs = _call(func, xs, "hessian")
         outputs = _single_output(outputs, is_tuple, "hessian")
@@ -357,7 +377,7 @@ def hessian(
     return result if many_in else result[0][0]
 
 
-def _gradient(func, inputs, create_graph, strict, where):
+def _gradient(func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, where: Any) -> Any:
     """(outputs, their gradient with a graph) of a scalar function at fresh inputs."""
     is_tuple, outputs = _call(func, inputs, where)
     outputs = _single_output(outputs, is_tuple, where)
@@ -367,7 +387,7 @@ def _gradient(func, inputs, create_graph, strict, where):
     return outputs, grads
 
 
-def _hessian_v(v, inputs, many_in, where):
+def _hessian_v(v: Any, inputs: Any, many_in: Any, where: Any) -> Any:
     if v is not None:
         return _check_v(v, inputs, many_in, where)
     if len(inputs) != 1 or inputs[0].nelement() != 1:
@@ -379,7 +399,9 @@ def _hessian_v(v, inputs, many_in, where):
     return (rl.ones_like(inputs[0]).detach(),)
 
 
-def vhp(func, inputs, v=None, create_graph=False, strict=False):
+def vhp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The value of a scalar function and the product v^T H of a vector with its Hessian.
 
     Args:
@@ -407,7 +429,9 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     return _finish(outputs, False, create_graph), _finish(product, many_in, create_graph)
 
 
-def hvp(func, inputs, v=None, create_graph=False, strict=False):
+def hvp(
+    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """The value of a scalar function and the product H v of its Hessian with a vector.
 
     vhp gives the same for less work, as H is symmetric where the second derivatives are continuous.
@@ -440,11 +464,11 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 # Helpers that packages import by their private names.
-def _grad_postprocess(values, create_graph):
+def _grad_postprocess(values: Any, create_graph: bool) -> Any:
     return _finish(values, True, create_graph)
 
 
-def _tuple_postprocess(values, unpack):
+def _tuple_postprocess(values: Any, unpack: Any) -> Any:
     """Takes off the tuples that were put around single tensors: `unpack` says which level was a tuple already."""
     if isinstance(unpack, tuple):
         outer, inner = unpack
@@ -454,7 +478,7 @@ def _tuple_postprocess(values, unpack):
     return values if unpack else values[0]
 
 
-def _construct_standard_basis_for(tensors, tensor_numels):
+def _construct_standard_basis_for(tensors: tuple[rl.Tensor, ...], tensor_numels: tuple[int, ...]) -> Any:
     """The rows of an identity matrix, cut into one (total, numel) block of columns for each tensor."""
     total, start, blocks = sum(tensor_numels), 0, []
     for t, numel in zip(tensors, tensor_numels, strict=True):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import sys
 import types
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 
@@ -19,30 +21,30 @@ class GradcheckError(RuntimeError):
     """Raised by gradcheck and gradgradcheck when a gradient is wrong."""
 
 
-def _tensors(value):
+def _tensors(value: Any) -> tuple[Any, ...] | tuple[Any]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _of_dense(func, inputs, masked):
+def _of_dense(func: Callable[..., Any], inputs: Any, masked: Any) -> Any:
     from rushlight.sparse._gradcheck import of_dense
 
     return of_dense(func, inputs, masked)
 
 
-def _is_tensor(t):
+def _is_tensor(t: object) -> bool:
     """A tensor, or an object of a class that takes over functions and stands for one."""
     return isinstance(t, rl.Tensor) or rl.overrides.is_tensor_like(t)
 
 
-def _is_differentiable(t):
+def _is_differentiable(t: Any) -> bool:
     return _is_tensor(t) and t.requires_grad
 
 
-def _is_continuous(t):
+def _is_continuous(t: Any) -> bool:
     return _is_tensor(t) and (t.dtype.is_floating_point or t.dtype.is_complex)
 
 
-def _check_inputs(inputs):
+def _check_inputs(inputs: Any) -> None:
     if not any(_is_differentiable(x) for x in inputs):
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have "
@@ -70,16 +72,18 @@ def _check_inputs(inputs):
         x.retain_grad()
 
 
-def _outputs(func, inputs):
+def _outputs(func: Callable[..., Any], inputs: Any) -> list[tuple[int, Any]]:
     """(index, tensor) of each output that gradients can flow through, by value type."""
     return [(i, o) for i, o in enumerate(_tensors(func(*inputs))) if _is_continuous(o)]
 
 
-def _numerical_column(func, inputs, x, flat_index, step, picked):
+def _numerical_column(
+    func: Callable[..., Any], inputs: Any, x: rl.Tensor, flat_index: Any, step: Any, picked: Any
+) -> list[Any]:
     """Central difference of all picked outputs when one element of x moves by +-step (maybe imaginary)."""
     flat = x.data.reshape(-1) if x.is_contiguous() else None
 
-    def moved(delta):
+    def moved(delta: Any) -> Any:
         with rl.no_grad():
             if flat is not None:
                 original = flat[flat_index].clone()
@@ -101,7 +105,7 @@ def _numerical_column(func, inputs, x, flat_index, step, picked):
     return _slopes(moved(step), moved(-step), 2 * abs(step))
 
 
-def _slopes(above, below, width):
+def _slopes(above: Any, below: Any, width: Any) -> list[Any]:
     for a, b in zip(above, below, strict=True):
         for what in ("shape", "dtype"):
             if getattr(a, what) != getattr(b, what):
@@ -112,7 +116,7 @@ def _slopes(above, below, width):
     return [(a - b) / width for a, b in zip(above, below, strict=True)]
 
 
-def _unravel(flat, shape):
+def _unravel(flat: Any, shape: Any) -> tuple[Any, ...]:
     index = []
     for size in reversed(shape):
         flat, i = divmod(flat, size)
@@ -120,11 +124,13 @@ def _unravel(flat, shape):
     return tuple(reversed(index))
 
 
-def _part(t, name):
+def _part(t: rl.Tensor, name: str) -> Any:
     return t if name == "whole" else getattr(t, name)
 
 
-def _numerical_jacobians(func, inputs, x, picked, eps):
+def _numerical_jacobians(
+    func: Callable[..., Any], inputs: Any, x: rl.Tensor, picked: Any, eps: float
+) -> list[Any]:
     """For each picked output, {part: jacobian (elements of x, elements of the output)}."""
     n = x.numel()
     along_real = [_numerical_column(func, inputs, x, j, eps, picked) for j in range(n)]
@@ -149,7 +155,7 @@ def _numerical_jacobians(func, inputs, x, picked, eps):
     return result
 
 
-def _analytical_jacobian(output, inputs, seed):
+def _analytical_jacobian(output: rl.Tensor, inputs: Any, seed: Any) -> list[rl.Tensor | Any]:
     """One jacobian (elements of x, elements of output) per input, by backward with `seed` on each element."""
     columns: list[list[rl.Tensor]] = [[] for _ in inputs]
     grad_output = rl.zeros_like(output, memory_format=rl.contiguous_format)
@@ -175,14 +181,25 @@ def _analytical_jacobian(output, inputs, seed):
     ]
 
 
-def _worst_entry(numerical, analytical, atol, rtol):
+def _worst_entry(numerical: Any, analytical: Any, atol: float, rtol: float) -> tuple[int, int]:
     """(input element, output element) where the two differ most beyond the tolerance."""
     excess = (numerical - analytical).abs() - (atol + rtol * numerical.abs())
     excess = rl.where(rl.isnan(excess), rl.full_like(excess, float("inf")), excess)
-    return divmod(int(excess.reshape(-1).argmax().item()), numerical.shape[1])
+    result: tuple[int, int] = divmod(int(excess.reshape(-1).argmax().item()), numerical.shape[1])
+    return result
 
 
-def _compare(numerical, analytical, part, out_number, output, in_number, x, atol, rtol):
+def _compare(
+    numerical: Any,
+    analytical: Any,
+    part: Any,
+    out_number: Any,
+    output: rl.Tensor,
+    in_number: Any,
+    x: rl.Tensor,
+    atol: float,
+    rtol: float,
+) -> None:
     if analytical.dtype != numerical.dtype:
         analytical = analytical.to(numerical.dtype)
     if numerical.numel() == 0 or rl.allclose(analytical, numerical, rtol, atol):
@@ -202,7 +219,7 @@ def _compare(numerical, analytical, part, out_number, output, in_number, x, atol
     )
 
 
-def _check_reentrant(output, inputs, seed, nondet_tol):
+def _check_reentrant(output: rl.Tensor, inputs: Any, seed: Any, nondet_tol: float) -> None:
     first, second = (_analytical_jacobian(output, inputs, seed) for _ in range(2))
     for a, b in zip(first, second, strict=True):
         if a.numel() and float((a - b).abs().max().item()) > nondet_tol:
@@ -213,7 +230,7 @@ def _check_reentrant(output, inputs, seed, nondet_tol):
             )
 
 
-def _check_no_path(func, inputs, variable, eps):
+def _check_no_path(func: Callable[..., Any], inputs: Any, variable: Any, eps: float) -> None:
     """No output requires grad: then none may depend on an input."""
     picked = [i for i, _ in _outputs(func, inputs)]
     for x in (x for x in variable if x.numel()):
@@ -223,7 +240,7 @@ def _check_no_path(func, inputs, variable, eps):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
-def _check_dtypes(outputs, inputs):
+def _check_dtypes(outputs: Any, inputs: Any) -> None:
     for _, output in outputs:
         if not output.requires_grad:
             continue
@@ -234,12 +251,12 @@ def _check_dtypes(outputs, inputs):
 
 
 @functools.cache
-def _generator():
+def _generator() -> Any:
     """Of its own, so that a function which draws random numbers finds its stream untouched."""
     return rl.Generator().manual_seed(0)
 
 
-def _direction(t):
+def _direction(t: rl.Tensor) -> rl.Tensor:
     """A random direction of length 1 in the space of t."""
     with rl.no_grad():
         parts = [
@@ -250,17 +267,17 @@ def _direction(t):
         return v / v.abs().square().sum().sqrt()
 
 
-def _dot(a, b):
+def _dot(a: Any, b: Any) -> float:
     """The real part of <a, b>: how much of the real-valued function with gradient a changes along b."""
     product = a.conj() * b
     return float((product.real if product.dtype.is_complex else product).sum().item())
 
 
-def _size(direction):
+def _size(direction: Any) -> float:
     return float(direction.abs().sum().item())
 
 
-def _along(func, inputs, x, u, eps, picked):
+def _along(func: Callable[..., Any], inputs: Any, x: rl.Tensor, u: Any, eps: float, picked: Any) -> list[Any]:
     """Central difference of all picked outputs when x moves along u."""
     original = x.detach().clone()
     ends = []
@@ -277,7 +294,17 @@ def _along(func, inputs, x, u, eps, picked):
     return _slopes(above, below, 2 * eps)
 
 
-def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol):
+def _fast(
+    func: Callable[..., Any],
+    inputs: Any,
+    variable: Any,
+    numbers: Any,
+    outputs: Any,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+) -> None:
     """v^T J u for one random u of each input and one random v of each output.
 
     When each entry of J is within atol, the product is within atol * sum |u| * sum |v|: that is its tolerance.
@@ -312,7 +339,16 @@ def _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
                     )
 
 
-def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, options):
+def _gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    check_grad_dtypes: Any,
+    options: dict[str, Any],
+) -> None:
     inputs = _tensors(inputs)
     _check_inputs(inputs)
     numbers = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
@@ -342,7 +378,15 @@ def _gradcheck(func, inputs, eps, atol, rtol, nondet_tol, check_grad_dtypes, opt
         _check_dtypes(outputs, variable)
 
 
-def _check_jacobians(func, inputs, variable, numbers, outputs, tolerances, options):
+def _check_jacobians(
+    func: Callable[..., Any],
+    inputs: Any,
+    variable: Any,
+    numbers: Any,
+    outputs: Any,
+    tolerances: Any,
+    options: dict[str, Any],
+) -> None:
     eps, atol, rtol, nondet_tol = tolerances
     if options["fast"]:
         _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
@@ -363,23 +407,23 @@ def _check_jacobians(func, inputs, variable, numbers, outputs, tolerances, optio
 
 
 def gradcheck(
-    func,
-    inputs,
+    func: Callable[..., Any],
+    inputs: Any,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_batched_forward_grad=False,
-    check_forward_ad=False,
-    check_backward_ad=True,
-    fast_mode=False,
-    masked=False,
-):
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = False,
+) -> bool:
     """Compares the gradients of a function with central differences, for every input that requires grad.
 
     Inputs should be float64: the comparison needs the precision.
@@ -445,7 +489,7 @@ def gradcheck(
     return True
 
 
-def _random_like(t, noncontiguous):
+def _random_like(t: rl.Tensor, noncontiguous: Any) -> rl.Tensor:
     """Random values of the shape of t, kept away from zero."""
     grad = (
         rl.empty_like(t, memory_format=rl.contiguous_format).uniform_(-1, 1)
@@ -460,24 +504,24 @@ def _random_like(t, noncontiguous):
 
 
 def gradgradcheck(
-    func,
-    inputs,
-    grad_outputs=None,
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    gen_non_contig_grad_outputs=False,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_fwd_over_rev=False,
-    check_rev_over_rev=True,
-    fast_mode=False,
-    masked=False,
-):
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """Compares second derivatives of a function with central differences of its gradients.
 
     Args:
@@ -518,7 +562,7 @@ def gradgradcheck(
         grad_outputs = _tensors(grad_outputs)
     split = len(inputs)
 
-    def gradient(*args):
+    def gradient(*args: Any) -> Any:
         xs = tuple(
             x.requires_grad_() if _is_continuous(x) and not x.requires_grad and inputs[i].requires_grad else x
             for i, x in enumerate(args[:split])
@@ -547,7 +591,7 @@ def gradgradcheck(
     )
 
 
-def _private(name, grad_out):
+def _private(name: str, grad_out: Any) -> None:
     import warnings
 
     warnings.warn(
@@ -562,7 +606,9 @@ def _private(name, grad_out):
         )
 
 
-def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
+def get_numerical_jacobian(
+    fn: Callable[..., Any], inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Any, ...]:
     """The jacobians of fn's first output by differences, one for each input (or those of `target`). Deprecated."""
     _private("get_numerical_jacobian", grad_out)
     wanted = [x for x in _tensors(inputs if target is None else target) if _is_differentiable(x)]
@@ -570,7 +616,9 @@ def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
     return tuple(next(iter(parts.values())) for parts in found)
 
 
-def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+def get_analytical_jacobian(
+    inputs: Any, output: rl.Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[rl.Tensor | Any, ...], bool, bool, bool]:
     """(jacobians by backward, whether it is reentrant, sizes are right, types are right). Deprecated."""
     _private("get_analytical_jacobian", grad_out)
     wanted = [x for x in _tensors(inputs) if _is_differentiable(x)]
@@ -585,7 +633,7 @@ def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
 class _Module(types.ModuleType):
     """`autograd.gradcheck` names this module and the function in it: the module can be called, too."""
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return gradcheck(*args, **kwargs)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
 
 import rushlight as rl
 
@@ -59,7 +60,7 @@ class Node(metaclass=_NodeMeta):
     register_hook = _CNode.register_hook
     register_prehook = _CNode.register_prehook
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("cannot create 'Node' instances: nodes are made by recorded calls")
 
 
@@ -84,13 +85,15 @@ class saved_tensors_hooks:
         >>> y.sum().backward()
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(
+        self, pack_hook: Callable[[rl.Tensor], Any], unpack_hook: Callable[[Any], rl.Tensor]
+    ) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _C.ops["_push_saved_hooks"](self.pack_hook, self.unpack_hook)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _C.ops["_pop_saved_hooks"]()
 
 
@@ -110,11 +113,11 @@ class save_on_cpu(saved_tensors_hooks):
         tensor([2., 2., 2.])
     """
 
-    def __init__(self, pin_memory=False, device_type="cuda"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
-class GradientEdge(tuple):
+class GradientEdge(tuple[Any, ...]):
     """Where the gradient of a tensor goes: a node, and which of its outputs the tensor is.
 
     It stands for the tensor in autograd.grad and backward, without keeping its values.
@@ -133,14 +136,14 @@ class GradientEdge(tuple):
 
     __slots__ = ()
 
-    def __new__(cls, node, output_nr, ownership_token=None):
+    def __new__(cls, node: Any, output_nr: int, ownership_token: Any = None) -> Self:
         return super().__new__(cls, (node, output_nr))
 
     node = property(lambda self: self[0])
     output_nr = property(lambda self: self[1])
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: rl.Tensor) -> GradientEdge:
     """The gradient edge of a tensor that requires grad.
 
     Args:
@@ -160,7 +163,7 @@ def get_gradient_edge(tensor):
     return GradientEdge(*_C.ops["_gradient_edge"](tensor))
 
 
-def increment_version(tensor):
+def increment_version(tensor: rl.Tensor | Iterable[rl.Tensor]) -> None:
     """Says that tensors were changed in a way that autograd did not see, so that stale values are found.
 
     Args:
@@ -192,17 +195,19 @@ class disable_saved_tensors_hooks:
         RuntimeError: not here...
     """
 
-    def __init__(self, error_message):
+    def __init__(self, error_message: str) -> None:
         self.error_message = error_message
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before = _C.ops["_disable_saved_hooks"](self.error_message)
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _C.ops["_disable_saved_hooks"](self._before)
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(
+    tensors: Sequence[rl.Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> rl.utils.hooks.RemovableHandle:
     """Calls a function when the gradients of several tensors are known.
 
     Args:
@@ -228,7 +233,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     lock = threading.Lock()
     state: dict[str, Any] = {"run": None, "count": 0, "grads": []}
 
-    def arrived(k, grad):
+    def arrived(k: Any, grad: Any) -> Any:
         """What to hand to fn now, or nothing."""
         with lock:
             run = _C.ops["_backward_run"]()
@@ -240,8 +245,8 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
                 return grad if state["count"] == 1 else None
             return state["grads"] if state["count"] == state["wanted"] else None
 
-    def hook_of(k):
-        def hook(grad):
+    def hook_of(k: Any) -> Any:
+        def hook(grad: Any) -> None:
             now = arrived(k, grad)
             if now is not None:
                 fn(now)
@@ -251,17 +256,17 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     handles = [t.register_hook(hook_of(k)) for k, t in enumerate(tensors)]
 
     class Handle(RemovableHandle):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__({})
 
-        def remove(self):
+        def remove(self) -> None:
             for handle in handles:
                 handle.remove()
 
     return Handle()
 
 
-def allow_mutation_on_saved_tensors():
+def allow_mutation_on_saved_tensors() -> Any:
     """A region in which tensors may be written to although backward needs them: they are copied first.
 
     Backward must run inside the same region, whose value tells what was copied.
@@ -281,11 +286,11 @@ def allow_mutation_on_saved_tensors():
     return context()
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)
 
 
-def _reached(tensors, run):
+def _reached(tensors: Any, run: Any) -> int:
     return sum(1 for t in tensors if _C.ops["_edge_in_run"](t))

@@ -1,5 +1,9 @@
 """Events of the profiler and their tables, under the name of their module in PyTorch."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rushlight.profiler._events import EventList, FunctionEvent, FunctionEventAvg
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg"]
@@ -18,7 +22,7 @@ def _format_time_share(time_us: float, total_time_us: float) -> str:
     return f"{time_us * 100.0 / total_time_us:.2f}%" if total_time_us else "NaN"
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     from rushlight._core.unsupported import no_name
 
     raise no_name(__name__, name)

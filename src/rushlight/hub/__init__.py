@@ -5,10 +5,13 @@ RUSHLIGHT_HUB_HOST names another host than https://github.com (a mirror), RUSHLI
 RUSHLIGHT_HUB_TIMEOUT gives the seconds without an answer after which a connection is given up.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import sys
 import tempfile
+from typing import Any
 from urllib.parse import urlparse as urlparse
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
@@ -32,12 +35,12 @@ _TRUSTED_OWNERS = ("facebookresearch", "facebookincubator", "pytorch", "fairinte
 _hub_dir = None
 
 
-def _get_torch_home():
+def _get_torch_home() -> str:
     cache = os.getenv(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR)
     return os.path.expanduser(os.getenv(ENV_TORCH_HOME, os.path.join(cache, "torch")))
 
 
-def get_dir():
+def get_dir() -> Any:
     """The folder of cached repositories and weights: $TORCH_HOME/hub, else ~/.cache/torch/hub.
 
     Example:
@@ -48,7 +51,7 @@ def get_dir():
     return os.path.join(_get_torch_home(), "hub") if _hub_dir is None else _hub_dir
 
 
-def set_dir(d):
+def set_dir(d: str | os.PathLike[str]) -> None:
     """Sets the folder of cached repositories and weights.
 
     Args:
@@ -66,16 +69,16 @@ def set_dir(d):
 
 
 def load(
-    repo_or_dir,
-    model,
-    *args,
-    source="github",
-    trust_repo="check",
-    force_reload=False,
-    verbose=True,
-    skip_validation=False,
-    **kwargs,
-):
+    repo_or_dir: str | os.PathLike[str],
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: bool | str | None = "check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
     r"""Calls an entry point of a repository's hubconf.py, which usually gives a model.
 
     The repository is fetched once and kept in get_dir(). Its code is run: an unknown one has to be trusted
@@ -109,7 +112,13 @@ def load(
         return _entry(module, model, folder)(*args, **kwargs)
 
 
-def list(github, force_reload=False, skip_validation=False, trust_repo="check", verbose=True):  # noqa: A001
+def list(
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
+    verbose: bool = True,
+) -> Any:  # noqa: A001
     r"""The names of the entry points of a repository, or of a local folder.
 
     Args:
@@ -133,7 +142,13 @@ def list(github, force_reload=False, skip_validation=False, trust_repo="check", 
         return _entry_points(module)
 
 
-def help(github, model, force_reload=False, skip_validation=False, trust_repo="check"):  # noqa: A001
+def help(
+    github: str,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: bool | str | None = "check",
+) -> str | None:  # noqa: A001
     r"""The documentation of an entry point of a repository.
 
     Args:
@@ -153,10 +168,19 @@ def help(github, model, force_reload=False, skip_validation=False, trust_repo="c
     source = "local" if os.path.isdir(github) else "github"
     folder = _folder(github, source, force_reload, trust_repo, True, "help", skip_validation)
     with _hubconf(folder) as module:
-        return _entry(module, model, folder).__doc__
+        result: str | None = _entry(module, model, folder).__doc__
+        return result
 
 
-def _folder(repo, source, force_reload, trust_repo, verbose, function, skip_validation):
+def _folder(
+    repo: Any,
+    source: str,
+    force_reload: bool,
+    trust_repo: Any,
+    verbose: bool,
+    function: Any,
+    skip_validation: Any,
+) -> Any:
     source = source.lower()
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -165,7 +189,7 @@ def _folder(repo, source, force_reload, trust_repo, verbose, function, skip_vali
     return _get_cache_or_reload(repo, force_reload, trust_repo, function, verbose, skip_validation)
 
 
-def _parse_repo_info(github):
+def _parse_repo_info(github: Any) -> Any:
     """(owner, name, ref) of "owner/name[:ref]"; ref is None when not given."""
     match = re.fullmatch(r"([\w.-]+)/([\w.-]+)(?::([\w./+-]+))?", github)
     parts = match.groups() if match else ()
@@ -177,13 +201,18 @@ def _parse_repo_info(github):
     return parts
 
 
-def _validate_not_a_forked_repo(repo_owner, repo_name, ref):
+def _validate_not_a_forked_repo(repo_owner: Any, repo_name: Any, ref: Any) -> None:
     """Kept for programs that replace it; an archive by name needs no such question."""
 
 
 def _get_cache_or_reload(
-    github, force_reload, trust_repo, calling_fn="load", verbose=True, skip_validation=False
-):
+    github: Any,
+    force_reload: bool,
+    trust_repo: Any,
+    calling_fn: str = "load",
+    verbose: bool = True,
+    skip_validation: bool = False,
+) -> Any:
     """The folder of a repository in the cache, fetched first if it is not there."""
     owner, name, ref = _parse_repo_info(github)
     hub_dir = get_dir()
@@ -216,15 +245,15 @@ def _get_cache_or_reload(
     return target
 
 
-def _host():
+def _host() -> Any:
     return os.environ.get("RUSHLIGHT_HUB_HOST", "https://github.com").rstrip("/")
 
 
-def _archive_urls(owner, name, ref):
+def _archive_urls(owner: Any, name: str, ref: Any) -> Any:
     return [f"{_host()}/{owner}/{name}/{kind}" for kind in (f"zipball/{ref}", f"archive/{ref}.zip")]
 
 
-def _fetch_archive(owner, name, refs, path, verbose):
+def _fetch_archive(owner: Any, name: str, refs: Any, path: str, verbose: bool) -> Any:
     """Downloads the archive of the first of these refs that exists; returns that ref."""
     from urllib.error import HTTPError
 
@@ -244,7 +273,9 @@ def _fetch_archive(owner, name, refs, path, verbose):
     raise RuntimeError(f"cannot fetch {owner}/{name} (branch or tag {' or '.join(refs)}): {tried}")
 
 
-def _check_repo_is_trusted(owner, name, cached, trust_repo, calling_fn="load"):
+def _check_repo_is_trusted(
+    owner: Any, name: str, cached: Any, trust_repo: Any, calling_fn: str = "load"
+) -> None:
     """Asks before code of an unknown repository is run, unless trust_repo says that it may."""
     if trust_repo not in (True, False, None, "check"):
         raise ValueError(f"trust_repo must be True, False or 'check', not {trust_repo!r}")

@@ -2,12 +2,15 @@
 whole.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import http.client
 import os
 import sys
 import time
+from typing import Any, Self
 
 READ_DATA_CHUNK = 1 << 17
 _ATTEMPTS = 5
@@ -21,16 +24,16 @@ _HINTS = {
 _sleep = time.sleep
 
 
-def offline():
+def offline() -> bool:
     return os.environ.get("RUSHLIGHT_OFFLINE", "0").lower() in ("1", "true", "yes", "on")
 
 
-def timeout():
+def timeout() -> float:
     """Seconds without an answer after which a connection is given up."""
     return float(os.environ.get("RUSHLIGHT_HUB_TIMEOUT", "60"))
 
 
-def download_url_to_file(url, dst, hash_prefix=None, progress=True):
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Downloads an address to a file, which appears only when it is complete.
 
     What has come before a connection breaks is kept and continued, by this call or by a later one.
@@ -68,13 +71,13 @@ class _Partial:
     version of the file: only then can the rest be asked for later.
     """
 
-    def __init__(self, url, dst):
+    def __init__(self, url: str, dst: Any) -> None:
         self.dst = dst
         self.path = f"{dst}.{hashlib.sha256(url.encode()).hexdigest()[:8]}.partial"
         self.note = self.path + ".tag"
-        self.tag = None
+        self.tag: str | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.file = open(self.path, "a+b")
         if not _lock(self.file):  # another process is at it
             self.file.close()
@@ -91,11 +94,11 @@ class _Partial:
             self._count(chunk)
         return self
 
-    def _count(self, chunk):
+    def _count(self, chunk: Any) -> None:
         self.size += len(chunk)
         self.digest.update(chunk)
 
-    def restart(self, tag):
+    def restart(self, tag: str | None) -> None:
         """Begins again, with the version of the file that is called `tag`."""
         self.file.truncate(0)
         self.size, self.digest, self.tag = 0, hashlib.sha256(), tag
@@ -106,27 +109,27 @@ class _Partial:
             with contextlib.suppress(OSError):
                 os.unlink(self.note)
 
-    def write(self, chunk):
+    def write(self, chunk: Any) -> None:
         self.file.write(chunk)
         self._count(chunk)
 
-    def finish(self):
+    def finish(self) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
         os.replace(self.path, self.dst)
 
-    def forget(self):
+    def forget(self) -> None:
         for path in (self.path, self.note):
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
-    def __exit__(self, kind, error, traceback):
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.file.close()
         if kind is None or self.tag is None or not self.size:
             self.forget()
 
 
-def _lock(f):
+def _lock(f: Any) -> bool:
     try:
         import fcntl
 
@@ -138,7 +141,7 @@ def _lock(f):
     return True
 
 
-def _fetch(url, partial, progress):
+def _fetch(url: str, partial: Any, progress: bool) -> None:
     """Reads all of an address into `partial`, in several attempts if need be."""
     from urllib.error import HTTPError, URLError
 
@@ -163,14 +166,14 @@ def _fetch(url, partial, progress):
         _sleep(wait)
 
 
-def _so_far(partial):
+def _so_far(partial: Any) -> str:
     if not partial.size:
         return ""
     kept = "; they are kept, and the next call continues" if partial.tag else ""
     return f" ({partial.size} bytes had come{kept})"
 
 
-def _wait_after(error, attempt):
+def _wait_after(error: Any, attempt: Any) -> Any:
     """Seconds to wait after an answer that says to come back later; None when it does not."""
     if error.code not in (408, 429, 500, 502, 503, 504):
         return None
@@ -185,7 +188,7 @@ def _wait_after(error, attempt):
     return 0.5 * 2 ** (attempt - 1)
 
 
-def _explained(error, url, wait):
+def _explained(error: Any, url: str, wait: Any) -> Any:
     from urllib.error import HTTPError
 
     hint = _HINTS.get(error.code)
@@ -194,7 +197,7 @@ def _explained(error, url, wait):
     return HTTPError(error.url, error.code, said, error.headers, None)
 
 
-def _attempt(url, partial, progress):
+def _attempt(url: str, partial: Any, progress: bool) -> None:
     from urllib.request import Request, urlopen
 
     headers = {"User-Agent": "torch.hub"}
@@ -216,15 +219,15 @@ def _attempt(url, partial, progress):
         raise http.client.HTTPException(f"the connection broke after {partial.size} of {total} bytes")
 
 
-class _NoBar(contextlib.nullcontext):
-    def __enter__(self):
+class _NoBar(contextlib.nullcontext[Any]):
+    def __enter__(self) -> Self:
         return self
 
-    def update(self, n):
+    def update(self, n: int) -> None:
         return None
 
 
-def _bar(total, done, wanted):
+def _bar(total: Any, done: Any, wanted: Any) -> Any:
     if not wanted:
         return _NoBar()
     try:

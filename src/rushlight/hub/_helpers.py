@@ -1,9 +1,12 @@
 """Names of torch.hub that programs import besides the documented functions."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import sys
 from pathlib import Path as Path
+from typing import Any
 from urllib.error import HTTPError as HTTPError
 from urllib.error import URLError as URLError
 from urllib.request import Request as Request
@@ -21,10 +24,12 @@ from rushlight.hub._hubconf import hubconf as _hubconf
 class _Faketqdm:
     """A bar of progress in one line of text, for machines without the package tqdm."""
 
-    def __init__(self, total=None, disable=False, unit=None, *args, **kwargs):
+    def __init__(
+        self, total: Any = None, disable: bool = False, unit: Any = None, *args: Any, **kwargs: Any
+    ) -> None:
         self.total, self.disable, self.n = total, disable, 0
 
-    def update(self, n):
+    def update(self, n: int) -> None:
         if self.disable:
             return
         self.n += n
@@ -32,19 +37,19 @@ class _Faketqdm:
         sys.stderr.write(f"\r{done}")
         sys.stderr.flush()
 
-    def set_description(self, *args, **kwargs):
+    def set_description(self, *args: Any, **kwargs: Any) -> None:
         """A text before the bar, which this one has no place for."""
 
-    def write(self, text):
+    def write(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
-    def close(self):
+    def close(self) -> None:
         self.disable = True
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         if not self.disable:
             sys.stderr.write("\n")
 
@@ -56,7 +61,7 @@ except ImportError:
 
 
 @contextlib.contextmanager
-def _add_to_sys_path(path):
+def _add_to_sys_path(path: str) -> Any:
     sys.path.insert(0, path)
     try:
         yield
@@ -65,7 +70,7 @@ def _add_to_sys_path(path):
             sys.path.remove(path)
 
 
-def _import_module(name, path):
+def _import_module(name: str, path: str) -> Any:
     """The module in a file."""
     import importlib.util
 
@@ -76,37 +81,37 @@ def _import_module(name, path):
     return module
 
 
-def _load_local(hubconf_dir, model, *args, **kwargs):
+def _load_local(hubconf_dir: Any, model: str, *args: Any, **kwargs: Any) -> Any:
     """What an entry point of a folder's hubconf.py returns."""
     with _hubconf(hubconf_dir) as module:
         return _entry(module, model, hubconf_dir)(*args, **kwargs)
 
 
-def _load_attr_from_module(module, func_name):
+def _load_attr_from_module(module: Any, func_name: Any) -> Any:
     return getattr(module, func_name, None)
 
 
-def _load_entry_from_hubconf(m, model):
+def _load_entry_from_hubconf(m: Any, model: str) -> Any:
     _check_dependencies(m)
     return _entry(m, model, os.path.dirname(getattr(m, "__file__", None) or ""))
 
 
-def _check_dependencies(m):
+def _check_dependencies(m: Any) -> None:
     _check_names(getattr(m, VAR_DEPENDENCY, None) or [], m.__name__)
 
 
-def _git_archive_link(repo_owner, repo_name, ref):
+def _git_archive_link(repo_owner: Any, repo_name: Any, ref: Any) -> Any:
     from rushlight.hub import _archive_urls
 
     return _archive_urls(repo_owner, repo_name, ref)[0]
 
 
-def _read_url(url):
+def _read_url(url: str) -> Any:
     with urlopen(url) as answer:
         return answer.read().decode(answer.headers.get_content_charset("utf-8"))
 
 
-def _remove_if_exists(path):
+def _remove_if_exists(path: str) -> None:
     if os.path.isdir(path):
         import shutil
 
@@ -115,6 +120,6 @@ def _remove_if_exists(path):
         os.remove(path)
 
 
-def _is_legacy_zip_format(filename):
+def _is_legacy_zip_format(filename: str) -> Any:
     """Whether a file is a zip archive around a checkpoint of the format before 1.6."""
     return _weights._wrapped_file(filename) is not None

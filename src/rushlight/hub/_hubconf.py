@@ -6,6 +6,7 @@ import ast
 import contextlib
 import os
 import sys
+from typing import Any
 
 MODULE_HUBCONF = "hubconf.py"
 VAR_DEPENDENCY = "dependencies"
@@ -18,7 +19,7 @@ _PIP_NAMES = {
 
 
 @contextlib.contextmanager
-def hubconf(folder):
+def hubconf(folder: Any) -> Any:
     """The module hubconf.py of a folder, which can import its neighbours while the block runs."""
     import importlib.util
 
@@ -55,11 +56,11 @@ def hubconf(folder):
             sys.path.remove(folder)
 
 
-def entry_points(module):
+def entry_points(module: Any) -> Any:
     return [n for n in dir(module) if callable(getattr(module, n)) and not n.startswith("_")]
 
 
-def entry(module, model, folder):
+def entry(module: Any, model: str, folder: Any) -> Any:
     if not isinstance(model, str):
         raise ValueError("Invalid input: model should be a string of function name")
     function = getattr(module, model, None)
@@ -70,7 +71,7 @@ def entry(module, model, folder):
     return function
 
 
-def _declared(path):
+def _declared(path: str) -> Any:
     """The list `dependencies = [...]` of a hubconf, read before its imports fail."""
     try:
         with open(path, encoding="utf-8") as f:
@@ -86,13 +87,13 @@ def _declared(path):
     return []
 
 
-def _check_dependencies(names, folder):
+def _check_dependencies(names: Any, folder: Any) -> None:
     missing = [name for name in names if not _is_there(name)]
     if missing:
         raise RuntimeError(f"Missing dependencies: {', '.join(missing)}; {_pip_line(missing)}")
 
 
-def _is_there(name):
+def _is_there(name: str) -> Any:
     import importlib.util
 
     if name in sys.modules:
@@ -103,16 +104,16 @@ def _is_there(name):
         return False
 
 
-def _pip_line(names):
+def _pip_line(names: Any) -> Any:
     return "pip install " + " ".join(
         dict.fromkeys(_PIP_NAMES.get(n, n.split(".")[0].replace("_", "-")) for n in names)
     )
 
 
-_used_folders: set = set()
+_used_folders: set[Any] = set()
 
 
-def _forget_others(folder):
+def _forget_others(folder: Any) -> None:
     """Drops modules of other repositories whose names (models, utils ...) this one uses for its own."""
     _used_folders.add(os.path.join(folder, ""))
     own = {name.removesuffix(".py") for name in os.listdir(folder)}

@@ -1,16 +1,19 @@
 """Archives of repositories, unpacked so that nothing lands outside of the folder and nothing fills the disk."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import stat
 import zipfile
+from typing import Any
 
 _MOST_ENTRIES = 200_000
 # What an archive may grow to: this much, and so many times its size.
 _MOST_BYTES, _MOST_RATIO = 256 << 20, 100
 
 
-def unpack(archive, target):
+def unpack(archive: Any, target: Any) -> None:
     """Unpacks the one folder that a repository's archive holds. Links become copies of what they point to."""
     try:
         opened = zipfile.ZipFile(archive)
@@ -40,7 +43,7 @@ def unpack(archive, target):
     _copy_links(links, most)
 
 
-def _place(info, root, target):
+def _place(info: Any, root: Any, target: Any) -> Any:
     name = info.filename.replace("\\", "/")
     parts = name.split("/")
     if ".." in parts or parts[0] != root or name.startswith("/") or any(":" in p or "\0" in p for p in parts):
@@ -48,7 +51,7 @@ def _place(info, root, target):
     return os.path.join(target, *parts[1:])
 
 
-def _write(z, info, path):
+def _write(z: Any, info: Any, path: str) -> None:
     try:
         with z.open(info) as source, open(path, "wb") as out:
             shutil.copyfileobj(source, out)
@@ -56,7 +59,7 @@ def _write(z, info, path):
         raise RuntimeError(f"the archive is damaged: {info.filename}: {e}") from None
 
 
-def _link_target(z, info, path, target):
+def _link_target(z: Any, info: Any, path: str, target: Any) -> Any:
     """What a link points to; refused when that is outside of the repository."""
     if info.file_size > 4096:
         raise RuntimeError(f"the archive holds a link {info.filename!r} of {info.file_size} bytes")
@@ -67,7 +70,7 @@ def _link_target(z, info, path, target):
     return to
 
 
-def _copy_links(links, most):
+def _copy_links(links: Any, most: Any) -> None:
     for path, to in links:
         if os.path.isfile(to):
             most -= os.path.getsize(to)

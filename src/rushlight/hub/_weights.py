@@ -1,11 +1,14 @@
 """Weights from addresses, kept in the cache by address and checksum."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 import re
 import sys
 import zipfile
+from typing import Any
 
 import rushlight as rl
 from rushlight.hub._download import download_url_to_file
@@ -14,14 +17,14 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def load_state_dict_from_url(
-    url,
-    model_dir=None,
-    map_location=None,
-    progress=True,
-    check_hash=False,
-    file_name=None,
-    weights_only=True,
-):
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> dict[str, Any]:
     """Loads the state dict at an address, which is downloaded once and kept in the cache.
 
     A zip around the file is opened. Nothing in the file is run.
@@ -58,11 +61,14 @@ def load_state_dict_from_url(
         print(f'Downloading: "{url}" to {path}', file=sys.stderr)
         download_url_to_file(url, path, match.group(1) if match else None, progress=progress)
         _note(url, path)
-    inner = _wrapped_file(path)
-    return rl.load(path if inner is None else inner, map_location=map_location, weights_only=weights_only)
+    inner: Any = _wrapped_file(path)  # load takes bytes too
+    result: dict[str, Any] = rl.load(
+        path if inner is None else inner, map_location=map_location, weights_only=weights_only
+    )
+    return result
 
 
-def _cached(url, path, expected):
+def _cached(url: str, path: str, expected: Any) -> str:
     """Where the file of an address is or belongs. Two addresses that end in the same name do not share a file, and a file
     that is not what it was when it came, or has not the sum it should have, does not count.
     """
@@ -79,7 +85,7 @@ def _cached(url, path, expected):
     return path
 
 
-def _sum_of(path, note):
+def _sum_of(path: str, note: Any) -> Any:
     status = os.stat(path)
     if note and note.get("size") == status.st_size and note.get("time") == status.st_mtime_ns:
         return note["sha256"]
@@ -90,11 +96,11 @@ def _sum_of(path, note):
     return digest.hexdigest()
 
 
-def _note_of(path):
+def _note_of(path: str) -> str:
     return path + ".from"
 
 
-def _note(url, path):
+def _note(url: str, path: str) -> None:
     """Writes down where a file came from, for the next time."""
     status = os.stat(path)
     note = {"url": url, "sha256": _sum_of(path, None), "size": status.st_size, "time": status.st_mtime_ns}
@@ -104,7 +110,7 @@ def _note(url, path):
     os.replace(temporary, _note_of(path))
 
 
-def _read_note(path):
+def _read_note(path: str) -> dict[Any, Any] | None:
     """What is known of a file; None for one that somebody else put there."""
     try:
         with open(_note_of(path)) as f:
@@ -118,7 +124,7 @@ def _read_note(path):
     )
 
 
-def _wrapped_file(path):
+def _wrapped_file(path: str) -> bytes | None:
     """The one file in a zip archive that is not itself a checkpoint; None for checkpoints."""
     if not zipfile.is_zipfile(path):
         return None

@@ -2,11 +2,15 @@
 methods of scripted ones.
 """
 
+from __future__ import annotations
+
 import builtins
 import contextlib
 import functools
 import typing
 import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import rushlight as rl
 from rushlight._core.unsupported import placeholder as _placeholder
@@ -48,7 +52,7 @@ class TracerWarning(Warning):
     """A trace may not hold for other inputs."""
 
     @staticmethod
-    def ignore_lib_warnings():
+    def ignore_lib_warnings() -> None:
         """Silences these warnings for code of the library itself."""
         warnings.filterwarnings("ignore", category=TracerWarning, module="torch.(?!jit)")
 
@@ -99,18 +103,24 @@ class CompilationUnit:
         >>> unit = torch.jit.CompilationUnit()
     """
 
-    def __init__(self, lang=None, _frames_up=0):
+    def __init__(self, lang: Any = None, _frames_up: int = 0) -> None:
         if lang is not None:
             raise NotImplementedError("CompilationUnit: write the functions in Python instead of in a text")
 
 
-def _fused(obj):
+def _fused(obj: Any) -> Any:
     from rushlight.jit._fuse import fuse
 
     return fuse(obj)
 
 
-def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
+def script(
+    obj: Any,
+    optimize: None = None,
+    _frames_up: int = 0,
+    _rcb: Callable[[str], Any] | None = None,
+    example_inputs: Any = None,
+) -> Any:
     """A function, or a module as a ScriptModule, with its pointwise arithmetic fused.
 
     Code stays Python: results are the same, in fewer passes over memory. Successive pointwise statements become
@@ -138,7 +148,9 @@ def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     raise RuntimeError(f"Could not script {obj!r}: expected a function, a module or a class")
 
 
-def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options):
+def trace(
+    func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **options: Any
+) -> Any:
     """Runs a function or module once on examples, so that errors show here, and returns it as script does.
 
     Control flow stays what it is: nothing is frozen to the path of the examples.
@@ -178,7 +190,7 @@ def trace(func, example_inputs=None, *args, example_kwarg_inputs=None, **options
     return script(func)
 
 
-def trace_module(mod, inputs, *args, **options):
+def trace_module(mod: Any, inputs: Any, *args: Any, **options: Any) -> Any:
     """Runs each named method of a module once on its example inputs, and returns the module as script does.
 
     Args:
@@ -200,7 +212,7 @@ def trace_module(mod, inputs, *args, **options):
     return _fused(_scripted(mod, TopLevelTracedModule))
 
 
-def ignore(drop=False, **kwargs):
+def ignore(drop: bool = False, **kwargs: Any) -> Any:
     """Marks code that TorchScript would leave to Python: here, all of it is.
 
     Args:
@@ -217,7 +229,10 @@ def ignore(drop=False, **kwargs):
     return drop if callable(drop) else lambda fn: fn
 
 
-def unused(fn):
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def unused(fn: _F) -> _F:
     """Marks code that compiled models never call; called here, it runs.
 
     Args:
@@ -233,7 +248,7 @@ def unused(fn):
     return fn
 
 
-def _same(obj=None, *args, **kwargs):
+def _same(obj: Any = None, *args: Any, **kwargs: Any) -> Any:
     """Returns what it is given, or a decorator that does: code stays Python, and there is nothing to mark in it.
 
     The names export, interface, script_method, script_if_tracing, optimize_for_inference and
@@ -259,7 +274,7 @@ optimize_for_inference = run_frozen_optimizations = script_if_tracing = _drop = 
 _disable_emit_hooks_decorator = unused
 
 
-def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
     """Checks that a scripted module is in eval mode, and returns it; there is nothing to freeze in Python.
 
     Args:
@@ -285,7 +300,7 @@ def freeze(mod, preserved_attrs=None, optimize_numerics=True):
     return mod
 
 
-def annotate(the_type, the_value):
+def annotate(the_type: Any, the_value: Any) -> Any:
     """Returns the value; the type is for readers.
 
     Args:
@@ -299,7 +314,7 @@ def annotate(the_type, the_value):
     return the_value
 
 
-def isinstance(obj, target_type):  # noqa: A001
+def isinstance(obj: Any, target_type: Any) -> Any:  # noqa: A001
     """Tells whether an object is of a type, which may be generic: list[int].
 
     Args:
@@ -325,7 +340,7 @@ def isinstance(obj, target_type):  # noqa: A001
     return all(isinstance(item, inner[0]) for item in obj) if inner else True
 
 
-def is_tracing():
+def is_tracing() -> Any:
     """Tells whether a tracer records this call: never, since jit.trace runs plain Python.
 
     Example:
@@ -340,7 +355,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name == "Future":
         from rushlight.futures import Future
 
@@ -348,7 +363,7 @@ def __getattr__(name: str) -> "Any":
     return _submodules(__name__)(name)
 
 
-def _done(value):
+def _done(value: Any) -> Any:
     from rushlight.futures import Future
 
     future = Future()
@@ -356,7 +371,7 @@ def _done(value):
     return future
 
 
-def fork(func, *args, **kwargs):
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Runs a function now, and gives a future of its result.
 
     Args:
@@ -372,7 +387,7 @@ def fork(func, *args, **kwargs):
     return _done(func(*args, **kwargs))
 
 
-def wait(future):
+def wait(future: Any) -> Any:
     """The value of a future that jit.fork gave.
 
     Args:
@@ -389,7 +404,7 @@ _fork, _wait = fork, wait
 
 
 @contextlib.contextmanager
-def optimized_execution(should_optimize):
+def optimized_execution(should_optimize: Any) -> Any:
     """A region with or without TorchScript's optimizations; it does nothing, as code stays Python.
 
     Args:
@@ -403,7 +418,7 @@ def optimized_execution(should_optimize):
 
 
 @contextlib.contextmanager
-def fuser(name):
+def fuser(name: str) -> Any:
     """A region with a certain fuser of TorchScript; it does nothing, as there is only one.
 
     Args:
@@ -417,7 +432,7 @@ def fuser(name):
 
 
 @contextlib.contextmanager
-def strict_fusion():
+def strict_fusion() -> Any:
     """A region in which TorchScript reports what it could not fuse; it does nothing here.
 
     Example:
@@ -427,7 +442,7 @@ def strict_fusion():
     yield
 
 
-def set_fusion_strategy(strategy):
+def set_fusion_strategy(strategy: Any) -> Any:
     """Accepts a strategy of TorchScript's fuser, without effect.
 
     Args:
@@ -443,7 +458,7 @@ def set_fusion_strategy(strategy):
     return []
 
 
-def enable_onednn_fusion(enabled):
+def enable_onednn_fusion(enabled: bool) -> None:
     """Accepts the switch of oneDNN's fuser, without effect.
 
     Args:
@@ -454,7 +469,7 @@ def enable_onednn_fusion(enabled):
     """
 
 
-def onednn_fusion_enabled():
+def onednn_fusion_enabled() -> Any:
     """Tells whether oneDNN fuses: never.
 
     Example:
@@ -464,7 +479,7 @@ def onednn_fusion_enabled():
     return False
 
 
-def set_module(obj, mod):
+def set_module(obj: Any, mod: Any) -> None:
     """Sets the module that an object says it comes from.
 
     Args:
@@ -480,7 +495,7 @@ def set_module(obj, mod):
     obj.__module__ = mod
 
 
-def export_opnames(m):
+def export_opnames(m: Any) -> Any:
     """The names of the operators that an exported module needs: none are exported.
 
     Args:
@@ -493,12 +508,19 @@ def export_opnames(m):
     return []
 
 
-class _IgnoreContextManager(contextlib.nullcontext):
-    def __init__(self, **kwargs):
+class _IgnoreContextManager(contextlib.nullcontext[Any]):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__()
 
 
-def _get_trace_graph(f, args=(), kwargs=None, strict=True, _force_outplace=False, return_inputs=False):
+def _get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+) -> Any:
     """The graph that PyTorch's tracer would write down."""
     raise NotImplementedError("torch.jit._get_trace_graph: rushlight traces with torch.fx.symbolic_trace")
 

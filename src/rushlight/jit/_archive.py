@@ -10,6 +10,7 @@ import enum
 import functools
 import re
 import sys
+from typing import Any
 
 import rushlight as rl
 from rushlight.jit._module import ArchivedModule
@@ -31,13 +32,14 @@ def read(archive: ZipReader, reader: Reader) -> ArchivedModule:
     """The module tree of a TorchScript archive; its modules have weights but cannot be called."""
     data = archive.read("data.pkl")
     hooks = _ScriptHooks(archive, len(data), lambda: globals_of(data))
-    return run_safely(hooks, data, 0, storages_of(archive, reader))[0]
+    result: ArchivedModule = run_safely(hooks, data, 0, storages_of(archive, reader))[0]
+    return result
 
 
 class _ScriptClass:
     """A class of the archive's program: its name, and which of its attributes are parameters and buffers."""
 
-    def __init__(self, name, text):
+    def __init__(self, name: Any, text: str) -> None:
         self.name = name.rpartition(".")[2]
         body = re.search(rf"^class {re.escape(self.name)}\((\w+)\):\n((?:  .*\n?|\n)*)", text, re.MULTILINE)
         self.is_module = body is not None and body[1] == "Module"
@@ -56,16 +58,17 @@ class ScriptObject:
 class _ScriptHooks(SafeHooks):
     """The names that TorchScript's pickles use, besides those of every checkpoint."""
 
-    def __init__(self, archive, size, pickled):
+    def __init__(self, archive: Any, size: Any, pickled: Any) -> None:
         super().__init__(size, pickled)
         self.archive = archive
-        self.classes, self.kinds = {}, {}  # by name; by id of a made object
+        self.classes: dict[str, Any] = {}  # by name
+        self.kinds: dict[int, Any] = {}  # by id of a made object
         for name in ("build_intlist", "build_doublelist", "build_boollist", "build_tensorlist"):
             self.callables[f"torch.jit._pickle.{name}"] = _the_list
         self.callables["torch.jit._pickle.restore_type_tag"] = _the_value
         self.functions = {id(f): f for f in self.callables.values()}
 
-    def find(self, module, name):
+    def find(self, module: Any, name: Any) -> Any:
         full = f"{module}.{name}"
         if not full.startswith("__torch__."):
             return super().find(module, name)
@@ -79,7 +82,7 @@ class _ScriptHooks(SafeHooks):
             self.classes[full] = _ScriptClass(full, text)
         return self.classes[full]
 
-    def new(self, cls, args, kwargs):
+    def new(self, cls: Any, args: Any, kwargs: Any) -> Any:
         if not isinstance(cls, _ScriptClass):
             return super().new(cls, args, kwargs)
         made = ArchivedModule() if cls.is_module or cls.name == "PlaceholderModule" else ScriptObject()
@@ -87,7 +90,7 @@ class _ScriptHooks(SafeHooks):
         self.kinds[id(made)] = (made, cls)
         return made
 
-    def build(self, obj, state):
+    def build(self, obj: Any, state: Any) -> Any:
         made, cls = self.kinds.get(id(obj), (None, None))
         if made is not obj or obj is None:
             return super().build(obj, state)
@@ -99,7 +102,7 @@ class _ScriptHooks(SafeHooks):
         return obj
 
 
-def _set(obj, cls, name, value):
+def _set(obj: Any, cls: Any, name: Any, value: Any) -> None:
     if type(name) is not str or not re.fullmatch(r"\w+", name):
         raise UnpicklingError(f"{shown(name)} is not the name of an attribute")
     if isinstance(obj, ScriptObject):
@@ -118,20 +121,20 @@ def _set(obj, cls, name, value):
         obj.__dict__[name] = value
 
 
-def _the_list(value):
+def _the_list(value: Any) -> Any:
     if type(value) is not list:
         raise UnpicklingError(f"{shown(value)} where a list should be")
     return value
 
 
-def _the_value(value, type_name):
+def _the_value(value: Any, type_name: Any) -> Any:
     return value
 
 
 class ModuleHooks(SafeHooks):
     """For files of jit.save: besides data, modules whose classes this process has imported already."""
 
-    def find(self, module, name):
+    def find(self, module: Any, name: Any) -> Any:
         full = file_name(module, name)
         if self.knows(full):
             return super().find(module, name)
@@ -149,17 +152,17 @@ class ModuleHooks(SafeHooks):
             return found
         return super().find(module, name)
 
-    def call(self, function, args):
+    def call(self, function: Any, args: Any) -> Any:
         if function is functools.partial and len(args) == 1 and _is_layer(args[0]):
             return function(*args)
         return function(*args) if _own_enum(function) else super().call(function, args)
 
-    def new(self, cls, args, kwargs):
+    def new(self, cls: Any, args: Any, kwargs: Any) -> Any:
         if (_is_layer(cls) or _own_record(cls)) and not args and not kwargs:
             return cls.__new__(cls)
         return super().new(cls, args, kwargs)
 
-    def build(self, obj, state):
+    def build(self, obj: Any, state: Any) -> Any:
         if isinstance(obj, functools.partial):
             return _rebuilt_partial(obj, state)
         if _own_record(type(obj)) and type(state) is dict and all(type(name) is str for name in state):
@@ -174,11 +177,11 @@ class ModuleHooks(SafeHooks):
         return super().build(obj, state)
 
 
-def _is_layer(value):
+def _is_layer(value: Any) -> Any:
     return isinstance(value, type) and issubclass(value, rl.nn.Module)
 
 
-def _own_record(value):
+def _own_record(value: Any) -> Any:
     """Whether a value is a class of the package's models that has settings and no state beyond them (BoxCoder ...)."""
     return (
         isinstance(value, type)
@@ -188,7 +191,7 @@ def _own_record(value):
     )
 
 
-def _rebuilt_partial(made, state):
+def _rebuilt_partial(made: Any, state: Any) -> Any:
     """functools.partial(LayerNorm, eps=1e-6): a class of layers and named arguments, which nothing is called with here."""
     if type(state) is tuple and len(state) == 4:
         function, args, named, rest = state
@@ -200,14 +203,14 @@ def _rebuilt_partial(made, state):
     raise UnpicklingError("a partial of a class of layers has named arguments only")
 
 
-def _own_enum(value):
+def _own_enum(value: Any) -> Any:
     """Whether a value is one of the package's enumerations, whose members are data."""
     return (
         isinstance(value, type) and issubclass(value, enum.Enum) and value.__module__.startswith("rushlight.")
     )
 
 
-def _check_members(module, state):
+def _check_members(module: Any, state: Any) -> None:
     """What every method of a module relies on."""
     for name, kinds in (("_parameters", rl.Tensor), ("_buffers", rl.Tensor), ("_modules", rl.nn.Module)):
         members = state.get(name)

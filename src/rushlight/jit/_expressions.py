@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 import rushlight as rl
@@ -15,7 +16,7 @@ _COMPARISONS = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq
 _POWERS = {2: "square", 0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
 
 
-def _fusable(op):
+def _fusable(op: Any) -> Any:
     """Whether a program can hold a call of it: one elementwise kernel with a derivative in such terms."""
     return op.traits.fusable and op.traits.result != "bool" and not op._op_name.endswith("_")
 
@@ -32,7 +33,7 @@ _ASKING = {
 
 
 @functools.cache
-def _functions():
+def _functions() -> Any:
     """The ops by the functions that people call them by."""
     table = {id(op): op._op_name for op in ops.values() if _fusable(op)}
     # Of two tensors they are what another op is.
@@ -43,7 +44,7 @@ class NotPointwise(Exception):
     """An expression that is no pointwise arithmetic."""
 
 
-def _number(node):
+def _number(node: Any) -> Any:
     """The number that a constant is, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
@@ -57,13 +58,13 @@ def _number(node):
 class Scope:
     """What names mean where the function was made."""
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]) -> None:
         code = function.__code__
         self.own = {*code.co_varnames, *code.co_cellvars}
         self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self.globals = function.__globals__
 
-    def is_harmless(self, call):
+    def is_harmless(self, call: Any) -> Any:
         """Whether a call cannot change a tensor that the function has: those of rushlight's and math's functions, and of
         methods by which tensors are asked for something.
         """
@@ -76,12 +77,12 @@ class Scope:
             isinstance(call.func, ast.Attribute) and call.func.attr in _ASKING and _is_path(call.func.value)
         )
 
-    def op_of(self, node):
+    def op_of(self, node: Any) -> Any:
         """The op that a called expression is, or None: torch.tanh, F.relu, tanh."""
         value = self.value_of(node)
         return None if value is None else _functions().get(id(value))
 
-    def value_of(self, node):
+    def value_of(self, node: Any) -> Any:
         """What a name, or a name in a module, stands for; None if that is not known here."""
         if isinstance(node, ast.Name) and node.id not in self.own:
             if node.id not in self.cells:
@@ -96,7 +97,7 @@ class Scope:
         return None
 
 
-def _may_write(node):
+def _may_write(node: Any) -> bool:
     """Whether evaluating the expression may change a tensor, or a name: then it is not to be moved."""
     for part in ast.walk(node):
         if isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
@@ -108,29 +109,29 @@ def _may_write(node):
     return False
 
 
-def _is_path(node):
+def _is_path(node: Any) -> Any:
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_path(node.value))
 
 
 class Group:
     """Expressions that become one program. Values are ("leaf", i) and ("term", i) until it is complete."""
 
-    def __init__(self, scope):
+    def __init__(self, scope: Any) -> None:
         self.scope = scope
-        self.leaves = []  # expressions that are evaluated as they are
-        self.known = {}  # leaves that are just names, by their text
-        self.terms = []
-        self.names = {}  # variables that statements of the group set
-        self.reads = {}  # how often the group reads what it set them to
-        self.plain = []  # the same statements, in terms of the leaves
-        self.held = set()  # leaves that the function goes on holding: a call could change them
+        self.leaves: list[ast.expr] = []  # expressions that are evaluated as they are
+        self.known: dict[str, Any] = {}  # leaves that are just names, by their text
+        self.terms: list[Any] = []
+        self.names: dict[str, Any] = {}  # variables that statements of the group set
+        self.reads: dict[str, int] = {}  # how often the group reads what it set them to
+        self.plain: list[ast.stmt] = []  # the same statements, in terms of the leaves
+        self.held: set[int] = set()  # leaves that the function goes on holding: a call could change them
         self.read_held = False  # whether an op has read one
-        self.ops = {}  # functions that they call
+        self.ops: dict[str, Any] = {}  # functions that they call
 
-    def count(self):
+    def count(self) -> int:
         return sum(isinstance(term, tuple) for term in self.terms)
 
-    def add(self, node):
+    def add(self, node: Any) -> Any:
         """(value, the same expression in terms of the leaves) of an expression that is pointwise."""
         before = (
             len(self.leaves),
@@ -147,14 +148,14 @@ class Group:
             self.known, self.held, self.read_held, self.reads = before[2:]
             raise
 
-    def _term(self, *term):
+    def _term(self, *term: Any) -> tuple[str, int]:
         if len(self.terms) == _MOST_TERMS:
             raise NotPointwise
         self.read_held = self.read_held or any(v[0] == "leaf" and v[1] in self.held for v in term[1:])
         self.terms.append(term if len(term) > 1 else term[0])
         return ("term", len(self.terms) - 1)
 
-    def _build(self, node, must=False):
+    def _build(self, node: Any, must: bool = False) -> Any:
         number = _number(node)
         if number is not None and not must:
             return self._term(float(number)), node
@@ -165,7 +166,7 @@ class Group:
             raise NotPointwise
         return self._leaf(node)
 
-    def _leaf(self, node):
+    def _leaf(self, node: Any) -> Any:
         if _may_write(node) or isinstance(node, ast.Starred):
             raise NotPointwise
         if isinstance(node, ast.Name) and node.id in self.names:
@@ -190,7 +191,7 @@ class Group:
                 self.known[text] = at
         return ("leaf", at), ast.copy_location(ast.Name(f"_leaf{at}", ast.Load()), node)
 
-    def _op(self, node):
+    def _op(self, node: Any) -> Any:
         """(value, plain) of an op, or None."""
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             (a, left), (b, right) = self._build(node.left), self._build(node.right)
@@ -209,12 +210,12 @@ class Group:
             return self._call(node)
         return None
 
-    def _power(self, a, exponent):
+    def _power(self, a: Any, exponent: Any) -> tuple[str, int]:
         if exponent in _POWERS:
             return self._term(_POWERS[exponent], a)
         return self._term("pow", a, self._term(float(exponent)))
 
-    def _call(self, node):
+    def _call(self, node: Any) -> Any:
         name, args = self.scope.op_of(node.func), node.args
         if name is None and isinstance(node.func, ast.Attribute):
             # A method: of what is computed here, or of a leaf, which the program takes only if it is a tensor. Not of a
@@ -245,14 +246,14 @@ class Group:
             node, [plain for _, plain in built]
         )
 
-    def _mask(self, node):
+    def _mask(self, node: Any) -> Any:
         if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS):
             raise NotPointwise
         (a, left), (b, right) = self._build(node.left), self._build(node.comparators[0])
         plain = ast.copy_location(ast.Compare(left, node.ops, [right]), node)
         return self._term(_COMPARISONS[type(node.ops[0])], a, b), plain
 
-    def _called(self, node, plain):
+    def _called(self, node: Any, plain: Any) -> Any:
         """The call with operands that are already in terms of the leaves."""
         function = self.scope.value_of(node.func)
         if function is None:
@@ -268,7 +269,7 @@ class Group:
             plain = plain[:-2]
         return ast.copy_location(ast.Call(callee, plain, keywords), node)
 
-    def program(self, results, filename):
+    def program(self, results: Any, filename: str) -> _Fused:
         """The program that gives the values, whose plain forms are the last expressions of `plain`."""
         inputs = len(self.leaves)
         place = {"leaf": 0, "term": inputs}
@@ -278,7 +279,7 @@ class Group:
         ]
         return _Fused(inputs, terms, [place[kind] + i for kind, i in results], self._plain_function(filename))
 
-    def _plain_function(self, filename):
+    def _plain_function(self, filename: str) -> Any:
         definition = ast.parse(f"def plain({', '.join(f'_leaf{i}' for i in range(len(self.leaves)))}): pass")
         for node in ast.walk(definition):
             if hasattr(node, "lineno"):

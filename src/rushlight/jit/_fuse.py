@@ -12,7 +12,8 @@ import ast
 import collections
 import functools
 import types
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight.jit import _source
@@ -22,10 +23,10 @@ from rushlight.jit._expressions import METHODS, Group, NotPointwise, Scope
 class _Rewriter:
     """Rewrites the statements of one function."""
 
-    def __init__(self, function, definition):
+    def __init__(self, function: Callable[..., Any], definition: Any) -> None:
         self.scope = Scope(function)
         self.filename = function.__code__.co_filename
-        self.programs = {}
+        self.programs: dict[str, Any] = {}
         self.loops = 0  # around the statements at hand
         self.loads = collections.Counter(  # how often each name is read in the function
             node.id
@@ -39,12 +40,12 @@ class _Rewriter:
                 self.shared |= set(node.names)
         self.looks_at_all = any(name in self.loads for name in ("locals", "vars", "eval", "exec", "dir"))
 
-    def _named(self, program):
+    def _named(self, program: Any) -> str:
         name = f"_rushlight_fused{len(self.programs)}"
         self.programs[name] = program
         return name
 
-    def body(self, statements):
+    def body(self, statements: Any) -> Any:
         result: list[ast.stmt] = []
         while statements:
             taken, made = self._group(statements)
@@ -54,7 +55,7 @@ class _Rewriter:
             statements = statements[taken:]
         return result
 
-    def _group(self, statements):
+    def _group(self, statements: Any) -> Any:
         """Successive statements as one program: (how many, what they become), or (0, []) if there is no gain."""
         group, taken, joined = Group(self.scope), 0, []
         for statement in statements:
@@ -108,11 +109,11 @@ class _Rewriter:
             made.append(self._inside(statements[taken]))
         return taken + bool(last), made
 
-    def _call(self, name, group, where):
+    def _call(self, name: str, group: Any, where: Any) -> Any:
         leaves = [self._inside(leaf) for leaf in group.leaves]
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), leaves, []), where)
 
-    def _inside(self, node):
+    def _inside(self, node: Any) -> Any:
         """A statement or expression with the expressions inside it rewritten, each as a program of its own."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             return node
@@ -139,14 +140,14 @@ class _Rewriter:
         return node
 
 
-def _names_in(expressions):
+def _names_in(expressions: Any) -> Any:
     """How often each name is read."""
     return collections.Counter(
         node.id for e in expressions for node in ast.walk(e) if isinstance(node, ast.Name)
     )
 
 
-def _assignment(statement):
+def _assignment(statement: Any) -> Any:
     """(name, value) of `name = value`, else (None, None)."""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = statement.targets[0]
@@ -157,7 +158,7 @@ def _assignment(statement):
     return (target.id, statement.value) if isinstance(target, ast.Name) else (None, None)
 
 
-def _first_part(statement):
+def _first_part(statement: Any) -> Any:
     """The part of a statement that is evaluated first, if the rest only calls its methods and reads its items, and a
     function that puts another expression in its place.
     """
@@ -177,7 +178,7 @@ def _first_part(statement):
     return node, functools.partial(setattr, holder, field)
 
 
-def fuse_function(function):
+def fuse_function(function: Callable[..., Any]) -> Any:
     """The function with its pointwise arithmetic as programs; itself if there is none, or its source is not known."""
     if not isinstance(function, types.FunctionType) or hasattr(function, "_fused_from"):
         return function
@@ -187,7 +188,7 @@ def fuse_function(function):
     return own["_fused_as"] or function
 
 
-def _fused_as(function):
+def _fused_as(function: Callable[..., Any]) -> Any:
     try:
         definition = _source.tree_of(function)
         rewriter = _Rewriter(function, definition)
@@ -203,7 +204,7 @@ def _fused_as(function):
     return made
 
 
-def fuse_module(module):
+def fuse_module(module: rl.nn.Module) -> Any:
     """Gives the modules in a module, where their classes are not rushlight's own, forward methods with programs."""
     for part in module.modules():
         cls = getattr(
@@ -213,13 +214,13 @@ def fuse_module(module):
         own = part.__dict__.get("forward")
         if cls.__module__.partition(".")[0] == "rushlight" or (own and not hasattr(own, "_fused_from")):
             continue
-        made = fuse_function(forward)
+        made = fuse_function(cast(Any, forward))
         if made is not forward:
             part.__dict__["forward"] = types.MethodType(made, part)
     return module
 
 
-def fuse(obj):
+def fuse(obj: Any) -> Any:
     """What jit.script and compile give back for a function, a method or a module."""
     if isinstance(obj, rl.nn.Module):
         return fuse_module(obj)

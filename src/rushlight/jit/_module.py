@@ -26,7 +26,7 @@ _PYTHONS = (AssertionError, ValueError, TypeError, IndexError, KeyError)
 _calls = threading.local()  # .depth: how many scripted modules this thread is in
 
 
-def is_scripting():
+def is_scripting() -> Any:
     """Tells whether this call comes from a module that jit.script made; one that jit.trace made does not count.
 
     Example:
@@ -44,7 +44,7 @@ def _error_class(kind: Any) -> Any:
     return type(kind.__name__, (rl.jit.Error, kind), {"__module__": rl.jit.Error.__module__})
 
 
-class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
+class ScriptModule(rl.nn.Module):
     """A module that was scripted or traced: it runs as Python, with the methods that PyTorch gives it.
 
     Older code derives its modules from this class.
@@ -58,7 +58,7 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
         (True, 'Sequential')
     """
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         inside = getattr(_calls, "depth", 0)
         _calls.depth = inside + (getattr(type(self), "_scripted_as", None) is RecursiveScriptModule)
         try:
@@ -76,12 +76,12 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
             _calls.depth = inside
 
     @property
-    def original_name(self):
+    def original_name(self) -> Any:
         """The name of the class that was scripted."""
         return type(_plain(self)).__name__
 
     @property
-    def code(self):
+    def code(self) -> Any:
         """The source of forward."""
         try:
             return textwrap.dedent(inspect.getsource(type(_plain(self)).forward))
@@ -89,13 +89,13 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
             return ""
 
     @property
-    def graph(self):
+    def graph(self) -> Any:
         """The operations of forward, as torch.fx sees them."""
         return rl.fx.symbolic_trace(_plain(self)).graph
 
     inlined_graph = graph
 
-    def save(self, f, **kwargs):
+    def save(self, f: Any, **kwargs: Any) -> None:
         """Saves the whole module, as jit.save does.
 
         Args:
@@ -104,13 +104,13 @@ class ScriptModule(rl.nn.Module):  # type: ignore[misc, valid-type]
         """
         save(self, f, **kwargs)
 
-    def save_to_buffer(self):
+    def save_to_buffer(self) -> Any:
         """The bytes that save() would write."""
         buffer = io.BytesIO()
         save(self, buffer)
         return buffer.getvalue()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> Any:
         if "_scripted_as" not in type(self).__dict__:
             return super().__reduce_ex__(protocol)
         return scripted, (_plain(self), type(self).__dict__["_scripted_as"])
@@ -127,7 +127,7 @@ class RecursiveScriptModule(ScriptModule):
         'RecursiveScriptModule'
     """
 
-    def extra_repr(self):
+    def extra_repr(self) -> Any:
         """The name of the class that was scripted."""
         return f"original_name={self.original_name}"
 
@@ -137,17 +137,17 @@ class ArchivedModule(RecursiveScriptModule):
 
     original_name = ""
 
-    def _get_name(self):
+    def _get_name(self) -> Any:
         return "RecursiveScriptModule"
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"{self.original_name or 'this module'} comes from a TorchScript archive, whose program "
             "rushlight cannot run. Its weights are here: make the model in Python and give it "
             "load_state_dict(this.state_dict())"
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> Any:
         return f"original_name={self.original_name}" if self.original_name else ""
 
 
@@ -178,7 +178,7 @@ class TopLevelTracedModule(TracedModule):
 
 
 @functools.cache
-def _kind(base, cls):
+def _kind(base: Any, cls: Any) -> Any:
     return type(
         base.__name__, (base, cls), {"_scripted_as": base, "_plain_class": cls, "__module__": base.__module__}
     )
@@ -200,7 +200,7 @@ def scripted(module: Module, base: type[ScriptModule] = RecursiveScriptModule) -
     return new
 
 
-def _plain(module):
+def _plain(module: rl.nn.Module) -> Any:
     """The module that was scripted."""
     cls = getattr(type(module), "_plain_class", None)
     if cls is None:
@@ -210,7 +210,7 @@ def _plain(module):
     return new
 
 
-def save(m, f, _extra_files=None):
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Saves a whole module; jit.load reads it where its classes have been imported.
 
     Args:
@@ -229,7 +229,7 @@ def save(m, f, _extra_files=None):
     rl.save({"rushlight.jit": 1, "module": _plain(m), "extra_files": dict(_extra_files or {})}, f)
 
 
-def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """Loads a module. Nothing in the file is run.
 
     Of what jit.save wrote, the classes must have been imported by the program. A TorchScript archive of PyTorch
@@ -254,7 +254,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     return _load(f, getattr(f, "name", None) or type(f).__name__, map_location, _extra_files)
 
 
-def _load(f, name, map_location, extra_files):
+def _load(f: Any, name: str, map_location: Any, extra_files: Any) -> Any:
     from rushlight.jit import _archive
     from rushlight.serialization._load import storages_of
     from rushlight.serialization._read import Reader, run_safely

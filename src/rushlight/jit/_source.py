@@ -8,6 +8,7 @@ import ast
 import dis
 import inspect
 import types
+from collections.abc import Callable
 from typing import Any
 
 _FACTORY = "__rushlight_factory"
@@ -18,7 +19,7 @@ class Unknown(Exception):
     """The function's source is not to be had, or is not what it was compiled from."""
 
 
-def tree_of(function):
+def tree_of(function: Callable[..., Any]) -> Any:
     """The function's definition, with the line numbers of its file."""
     if hasattr(function, "__wrapped__") or function.__name__ == "<lambda>":
         raise Unknown
@@ -53,7 +54,7 @@ def tree_of(function):
     return definition
 
 
-def _steps(code):
+def _steps(code: Any) -> list[tuple[str, Any | None]]:
     """What the code does, but for places to jump to, and how a method is looked up: of names that the file imports it is
     done otherwise.
     """
@@ -67,7 +68,7 @@ def _steps(code):
     ]
 
 
-def _code_of(definition, function, cells):
+def _code_of(definition: Any, function: Callable[..., Any], cells: Any) -> Any:
     """The code of the definition, compiled where the names of `cells` are an outer function's variables."""
     arguments = definition.args
     defaults, keyword_defaults = arguments.defaults, arguments.kw_defaults
@@ -97,7 +98,7 @@ def _code_of(definition, function, cells):
     return code
 
 
-def rebuilt(function, definition, values):
+def rebuilt(function: Callable[..., Any], definition: Any, values: Any) -> Any:
     """The function with the definition for its body, in which `values` are further variables."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: types.CellType(value) for name, value in values.items()}

@@ -1,5 +1,7 @@
 """How long ops, backward nodes and named regions take, and which lines and modules they belong to."""
 
+from __future__ import annotations
+
 from rushlight.profiler.profiler import (
     ProfilerAction as ProfilerAction,
 )
@@ -33,7 +35,7 @@ __all__ = [
 ]
 
 
-def kineto_available():
+def kineto_available() -> bool:
     return False
 
 

@@ -1,5 +1,9 @@
 """A profile as text: one row per event, columns as wide as they need."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ._events import time_text
 
 _SORT = {
@@ -13,7 +17,7 @@ _SORT = {
 _ELSEWHERE = ("cuda", "device", "xpu", "privateuse1", "mtia")  # devices whose times are all 0 here
 
 
-def _memory(n):
+def _memory(n: int) -> str:
     size = abs(n)
     for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
         if size >= unit:
@@ -21,11 +25,11 @@ def _memory(n):
     return f"{n} B"
 
 
-def _short(text, width):
+def _short(text: str, width: Any) -> str:
     return text if len(text) <= width or width < 4 else text[: width - 3] + "..."
 
 
-def _sorted(rows, by):
+def _sorted(rows: Any, by: Any) -> Any:
     if by is None:
         return rows
     if by in _SORT:
@@ -35,7 +39,7 @@ def _sorted(rows, by):
     raise ValueError(f"table: sort_by is one of {', '.join(_SORT)}; got {by!r}")
 
 
-def table(rows, columns, total, sort_by, row_limit, widths, header):
+def table(rows: Any, columns: Any, total: Any, sort_by: Any, row_limit: Any, widths: Any, header: Any) -> str:
     name_width, source_width, shape_width = widths
     if "backward" in columns:
         name_width = max(name_width, 72)
@@ -44,7 +48,7 @@ def table(rows, columns, total, sort_by, row_limit, widths, header):
     rows = _sorted(rows, sort_by)
     rows = rows if row_limit < 0 else rows[:row_limit]
 
-    def share(us):
+    def share(us: Any) -> Any:
         return f"{100 * us / total:.2f}%" if total else "0.00%"
 
     cells = [("Name", lambda e: _short(e.key, name_width))]

@@ -1,9 +1,13 @@
 """profile, record_function and schedules."""
 
+from __future__ import annotations
+
 import contextlib
 import enum
 import os
 import time
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Self
 
 from rushlight import _C
 
@@ -43,7 +47,7 @@ class ProfilerAction(enum.Enum):
     RECORD_AND_SAVE = 3
 
 
-def supported_activities():
+def supported_activities() -> set[Any]:
     """The set of activities that a profile can record.
 
     Example:
@@ -53,7 +57,15 @@ def supported_activities():
     return {ProfilerActivity.CPU}
 
 
-def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wait=0):
+def schedule(
+    *,
+    wait: int = 0,
+    warmup: int = 0,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
+    skip_first_wait: int = 0,
+) -> Callable[[int], ProfilerAction]:
     """A function of the step number for profile(schedule=...): skip, then wait, warm up and record in turns.
 
     Args:
@@ -73,7 +85,7 @@ def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wai
         raise AssertionError(f"Invalid profiler schedule arguments: {wait}, {warmup}, {active}, {repeat}")
     cycle = wait + warmup + active
 
-    def action(step):
+    def action(step: int) -> ProfilerAction:
         if step < skip_first:
             return ProfilerAction.NONE
         step -= skip_first
@@ -91,7 +103,7 @@ def schedule(*, wait=0, warmup=0, active, repeat=0, skip_first=0, skip_first_wai
     return action
 
 
-def _default_schedule_fn(_):
+def _default_schedule_fn(_: int) -> ProfilerAction:
     """Records every step."""
     return ProfilerAction.RECORD
 
@@ -114,26 +126,26 @@ class record_function(contextlib.ContextDecorator):
         True
     """
 
-    def __init__(self, name, args=None):
+    def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
-        self._open = []
+        self._open: list[Any] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._open.append(_begin(self.name))
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Literal[False]:
         _end(self._open.pop())
         return False
 
 
-def _record_function_enter(name, args=None):
+def _record_function_enter(name: str, args: Any = None) -> Any:
     """Begins a region; what it gives is for _record_function_exit."""
     return record_function(name, args).__enter__()
 
 
-def _record_function_exit(region):
+def _record_function_exit(region: Any) -> None:
     region.__exit__(None, None, None)
 
 
@@ -178,45 +190,45 @@ class profile:
 
     def __init__(
         self,
-        enabled=True,
+        enabled: bool = True,
         *,
-        activities=None,
-        schedule=None,
-        on_trace_ready=None,
-        record_shapes=False,
-        profile_memory=False,
-        with_stack=False,
-        with_flops=False,
-        with_modules=False,
-        experimental_config=None,
-        execution_trace_observer=None,
-        acc_events=False,
-        use_cuda=None,
-        use_device=None,
-        use_kineto=False,
-        use_cpu=True,
-        custom_trace_id_callback=None,
-    ):
+        activities: Iterable[Any] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        use_device: Any = None,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+    ) -> None:
         self.activities = set(activities) if activities else supported_activities()
         self.schedule, self.on_trace_ready = schedule, on_trace_ready
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.step_num = 0
-        self.metadata = {}
+        self.metadata: dict[str, str] = {}
         self._enabled = enabled
         self._events = EventList()
-        self._step = None
+        self._step: Any = None
 
     @property
-    def current_action(self):
+    def current_action(self) -> ProfilerAction:
         """What the schedule says for this step."""
         return self.schedule(self.step_num) if self.schedule else ProfilerAction.RECORD
 
     @property
-    def profiler(self):
+    def profiler(self) -> profile:
         """The profile itself, as PyTorch's has an inner one."""
         return self
 
-    def _begin(self):
+    def _begin(self) -> None:
         global _running
         if not self._enabled or self.current_action not in _RECORDING or _running is self:
             return
@@ -225,7 +237,7 @@ class profile:
         _running = self
         _C.ops["_profile_start"](bool(self.record_shapes), bool(self.with_stack))
 
-    def _finish(self):
+    def _finish(self) -> None:
         """Ends the recording, if there is one; what it found is handed to on_trace_ready."""
         global _running
         if _running is not self:
@@ -236,26 +248,26 @@ class profile:
         if self.on_trace_ready:
             self.on_trace_ready(self)
 
-    def _open_step(self):
+    def _open_step(self) -> None:
         if self.schedule:
             self._step = record_function(f"ProfilerStep#{self.step_num}").__enter__()
 
-    def _close_step(self):
+    def _close_step(self) -> None:
         if self._step:
             self._step.__exit__(None, None, None)
             self._step = None
 
-    def start(self):
+    def start(self) -> None:
         """Begins recording, as the beginning of the block does."""
         self._begin()
         self._open_step()
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends recording, as the end of the block does."""
         self._close_step()
         self._finish()
 
-    def step(self):
+    def step(self) -> None:
         """Ends one step of the schedule and begins the next."""
         self._close_step()
         before = self.current_action
@@ -265,29 +277,34 @@ class profile:
         self._begin()
         self._open_step()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Literal[False]:
         self.stop()
         return False
 
-    def events(self):
+    def events(self) -> Any:
         """All events, in the order of their beginning."""
         return self._events
 
     @property
-    def function_events(self):
+    def function_events(self) -> EventList:
         """The same as events()."""
         return self._events
 
     @property
-    def self_cpu_time_total(self):
+    def self_cpu_time_total(self) -> int:
         """The sum of the times that ops took themselves, in microseconds."""
         return self._events.self_cpu_time_total
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, group_by_overload_name=False):
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> Any:
         """One row per op, with the number of its calls and the sum of their times.
 
         Args:
@@ -297,50 +314,50 @@ class profile:
         """
         return self._events.key_averages(group_by_input_shape, group_by_stack_n)
 
-    def by_line(self):
+    def by_line(self) -> EventList:
         """One row per line of source: the time of its ops and of their backward."""
         return self._events.by_line()
 
-    def by_module(self):
+    def by_module(self) -> EventList:
         """One row per module: the time of the ops that its own forward ran, and of their backward."""
         return self._events.by_module()
 
-    def total_average(self):
+    def total_average(self) -> FunctionEventAvg:
         """All events as one row."""
         return self._events.total_average()
 
-    def table(self, *args, **kwargs):
+    def table(self, *args: Any, **kwargs: Any) -> str:
         """A table of all events, as text."""
         return self._events.table(*args, **kwargs)
 
-    def export_chrome_trace(self, path):
+    def export_chrome_trace(self, path: str) -> None:
         """Writes a file for chrome://tracing or ui.perfetto.dev."""
         self._events.export_chrome_trace(path)
 
-    def export_stacks(self, path, metric="self_cpu_time_total"):
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Writes folded stacks for flame graphs; profile with with_stack=True."""
         self._events.export_stacks(path, metric)
 
-    def add_metadata(self, key, value):
+    def add_metadata(self, key: str, value: str) -> None:
         """Keeps a note with the profile."""
         self.metadata[key] = value
 
     add_metadata_json = add_metadata
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self._events)
 
 
 class _Accepted(contextlib.ContextDecorator):
     """A context for tools of other devices: accepted, and without effect here."""
 
-    def __init__(self, enabled=True, record_shapes=False):
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> Literal[False]:
         return False
 
 
@@ -352,7 +369,9 @@ class emit_itt(_Accepted):
     """Marks for Intel's profiler: not written."""
 
 
-def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
     """An on_trace_ready that writes a trace file into a folder, for TensorBoard or chrome://tracing.
 
     Args:
@@ -370,7 +389,7 @@ def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
     """
     name = worker_name or f"{os.uname().nodename}_{os.getpid()}"
 
-    def write(profiler):
+    def write(profiler: Any) -> None:
         os.makedirs(dir_name, exist_ok=True)
         ending = ".gz" if use_gzip else ""
         profiler.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json{ending}"))
