@@ -1,7 +1,10 @@
 """torch.futures: results that come later. Threads of the program set them; wait() blocks until then."""
 
+from __future__ import annotations
+
 import sys
 import threading
+from typing import Any
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
@@ -26,11 +29,11 @@ class Future:
         (True, 3)
     """
 
-    def __init__(self, *, devices=None):
+    def __init__(self, *, devices: Any = None) -> None:
         self._done = threading.Event()
         self._lock = threading.Lock()
         self._value = self._error = None
-        self._callbacks = []
+        self._callbacks: list[Any] = []
 
     __class_getitem__ = classmethod(lambda cls, item: cls)
 
@@ -73,7 +76,7 @@ class Future:
     def __reduce_ex__(self, protocol):
         raise RuntimeError("Can not pickle torch.futures.Future")
 
-    def set_result(self, result):
+    def set_result(self, result: Any) -> None:
         """Gives the value, once.
 
         Args:

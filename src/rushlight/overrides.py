@@ -6,7 +6,8 @@ import contextlib
 import functools
 import threading
 import types as pytypes
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Self
 
 import rushlight as rl
 from rushlight import _C
@@ -44,7 +45,7 @@ def _overrides(value):
     return method is not None and method is not _C._disabled_torch_function_impl
 
 
-def has_torch_function(relevant_args):
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Tells whether a mode is on, or any of the arguments is of a class that takes over functions.
 
     Args:
@@ -76,7 +77,7 @@ def has_torch_function_unary(arg):
     return has_torch_function_variadic(arg)
 
 
-def has_torch_function_variadic(*args):
+def has_torch_function_variadic(*args: Any) -> bool:
     """has_torch_function of several arguments, which need no tuple.
 
     Args:
@@ -94,7 +95,7 @@ def has_torch_function_variadic(*args):
     return _state() == 0 and any(map(_overrides, args))
 
 
-def is_tensor_like(inp):
+def is_tensor_like(inp: object) -> bool:
     """Tells whether an object is a Tensor, or of a class with __torch_function__.
 
     Args:
@@ -143,7 +144,9 @@ def _get_overloaded_args(relevant_args, get_type_fn=type):
     return chosen
 
 
-def handle_torch_function(public_api, relevant_args, *args, **kwargs):
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
     """Lets a mode, then the classes of arguments that take over compute a function's result.
 
     The first that does not return NotImplemented wins; subclasses come before their bases.
@@ -250,18 +253,18 @@ class TorchFunctionMode:
         exp
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         pass
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         _push(self)
         _modes.append(self)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _modes.remove(self)
         _pop()
 

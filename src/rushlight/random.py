@@ -7,7 +7,7 @@ exchanged between the two libraries.
 import contextlib
 from collections.abc import Iterator
 
-from rushlight._C import Generator, default_generator
+from rushlight._C import Generator, Tensor, default_generator
 
 __all__ = [
     "Generator",
@@ -63,7 +63,7 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state():
+def get_rng_state() -> Tensor:
     """The state of the default generator, to continue from later: a tensor of 5056 bytes.
 
     Example:
@@ -76,7 +76,7 @@ def get_rng_state():
     return default_generator.get_state()
 
 
-def set_rng_state(new_state) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Continues the default generator from a state that get_rng_state returned, here or in PyTorch.
 
     Args:

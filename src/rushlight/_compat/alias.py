@@ -4,6 +4,8 @@ A finder at the front of sys.meta_path answers for those names with our own modu
 under both names. An installed PyTorch is left as it is on disk, and nothing of it is loaded.
 """
 
+from __future__ import annotations
+
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -162,7 +164,7 @@ def is_installed():
     return _finder in sys.meta_path
 
 
-def install_as_torch():
+def install_as_torch() -> None:
     """From here on, `import torch` in this process means rushlight. Refuses when PyTorch itself is loaded."""
     if is_installed():
         return

@@ -192,7 +192,7 @@ def _dense(value):
 _ZEROS: dict = {}
 
 
-def wrap(values):
+def wrap(values: Any) -> Any:
     """A tensor of the layout around a dense one."""
     zero = _ZEROS.get(values.dtype)
     if zero is None:

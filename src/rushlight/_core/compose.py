@@ -264,7 +264,7 @@ def _in_place(function):
     return wrapper
 
 
-def compose(namespace):
+def compose(namespace: dict[str, Any]) -> None:
     """Imports every module of rushlight._ops and adds what it made to the package's namespace."""
     package = importlib.import_module("rushlight._ops")
     for file in sorted(os.listdir(package.__path__[0])):  # pkgutil would import inspect: a tenth of the whole
@@ -273,7 +273,7 @@ def compose(namespace):
     namespace.update({name: f for name, f in _composed.items() if "." not in name})
 
 
-def functions_of(prefix):
+def functions_of(prefix: str) -> dict[str, Callable[..., Any]]:
     """The ops of a namespace, C++ and Python: {short name: function} for all "prefix.name"."""
     found = {n[len(prefix) + 1 :]: f for n, f in _C.ops.items() if n.startswith(prefix + ".")}
     found.update({n[len(prefix) + 1 :]: f for n, f in _composed.items() if n.startswith(prefix + ".")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from .. import _C
 
@@ -54,7 +54,7 @@ class _Info:
     _limits: Any
     dtype: Any
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         dtype = args[0] if len(args) == 1 and not kwargs else None
         if isinstance(dtype, _C.dtype) and (made := _made.get((cls, dtype))) is not None:
             return made

@@ -63,7 +63,7 @@ def _part(path):
     return None
 
 
-def explain(path, known=(), kind="name"):
+def explain(path: str, known: Any = (), kind: str = "name") -> str:
     """The sentence for a missing name: `path` below the package, `known` the names of its module."""
     text = f"torch.{path}: rushlight has no such {kind}"
     part = _part(path)
@@ -148,7 +148,7 @@ def no_module(name):
     return ModuleNotFoundError(explain(_path(name), kind="module"), name=name)
 
 
-def placeholder(path):
+def placeholder(path: Any) -> Any:
     """A class that stands for a missing one: it can be imported, named in annotations, asked with isinstance (nothing is
     one) and derived from; making an instance or calling it raises NotImplementedError with the explanation."""
     name = path.rpartition(".")[2]
@@ -162,7 +162,7 @@ def placeholder(path):
     return type(name, (), space)
 
 
-def add_placeholders(space, names):
+def add_placeholders(space: dict[str, Any], names: str) -> None:
     """Puts placeholders for missing names into a module's namespace."""
     home = _path(space["__name__"])
     space.update({name: placeholder(f"{home}.{name}") for name in names.split()})

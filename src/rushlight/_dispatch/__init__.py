@@ -36,12 +36,12 @@ class _State(threading.local):
 state = _State()
 
 
-def push_mode(mode):
+def push_mode(mode: Any) -> None:
     state.modes.append(mode)
     _set_modes(len(state.modes))
 
 
-def pop_mode():
+def pop_mode() -> Any:
     mode = state.modes.pop()
     _set_modes(len(state.modes))
     return mode

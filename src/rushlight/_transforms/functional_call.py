@@ -102,7 +102,7 @@ def replaced(module, tensors, tie_weights=True, strict=False):
                 table[key] = tensor
 
 
-def call(module, tensors, args, kwargs, tie_weights, strict):
+def call(module: Any, tensors: Any, args: Any, kwargs: Any, tie_weights: bool, strict: bool) -> Any:
     if isinstance(module, rl.jit.ScriptModule):
         raise RuntimeError(
             "The stateless API can't be used with Jitted modules: call it on the module before jit"
@@ -113,8 +113,14 @@ def call(module, tensors, args, kwargs, tie_weights, strict):
 
 
 def functional_call(
-    module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Calls a module with the given tensors in place of its parameters and buffers; the module stays as it was.
 
     Args:

@@ -4,6 +4,8 @@ sent a stack of unit vectors (Note [Stacked gradients] in csrc/autograd/node.h).
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 
 _MOST = 1 << 24  # elements of inputs and outputs in one pass, unless chunk_size says how many rows
@@ -21,7 +23,14 @@ def _units(space, low, high):
     return parts
 
 
-def pull_back(outputs, cotangents, inputs, create_graph, retain_graph=True, stacked=False):
+def pull_back(
+    outputs: Any,
+    cotangents: Any,
+    inputs: Any,
+    create_graph: bool,
+    retain_graph: bool = True,
+    stacked: bool = False,
+) -> Any:
     """Vector-Jacobian products, None where there is no path; of a stack of vectors all at once."""
     live = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o is not None and o.requires_grad]
     if not live:
@@ -59,7 +68,7 @@ def _products(outputs, inputs, create_graph, chunk_size):
     ]
 
 
-def rows(outputs, inputs, create_graph, chunk_size=None):
+def rows(outputs: Any, inputs: Any, create_graph: bool, chunk_size: int | None = None) -> Any:
     """The Jacobian by its rows: [output][input] blocks of shape (*y.shape, *x.shape)."""
     with rl.enable_grad():
         found = _products(outputs, inputs, create_graph, chunk_size)
@@ -70,7 +79,7 @@ def rows(outputs, inputs, create_graph, chunk_size=None):
     ]
 
 
-def columns(outputs, inputs, create_graph, chunk_size=None):
+def columns(outputs: Any, inputs: Any, create_graph: bool, chunk_size: int | None = None) -> Any:
     """The Jacobian by its columns, as `rows` gives it: u -> u^T J is linear in u, and its derivative along a unit vector is a column."""
     with rl.enable_grad():
         u = [rl.zeros_like(y).detach().requires_grad_() for y in outputs]

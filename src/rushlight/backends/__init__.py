@@ -3,6 +3,9 @@
 Settings are kept and read back; `fp32_precision` alone changes results.
 """
 
+from __future__ import annotations
+from typing import Any
+
 import contextlib
 import sys
 import types
@@ -151,10 +154,10 @@ class _Attention(_Backend):
 
     _enabled = True
 
-    def get_fastpath_enabled(self):
+    def get_fastpath_enabled(self) -> bool:
         return self._enabled
 
-    def set_fastpath_enabled(self, value):
+    def set_fastpath_enabled(self, value: Any) -> None:
         self._enabled = bool(value)
 
 

@@ -3,6 +3,12 @@
 A compiled module is wrapped as PyTorch wraps it, so that its state has the same names (`_orig_mod.weight`).
 """
 
+from __future__ import annotations
+from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
+from typing import overload
+
 import contextlib
 import functools
 
@@ -35,9 +41,41 @@ _DEBUG_BACKENDS = [
 ]
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@overload
 def compile(
-    model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False
-):
+    model: _F,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    backend: str | Callable[..., Any] = ...,
+    mode: str | None = ...,
+    options: dict[str, Any] | None = ...,
+    disable: bool = ...,
+) -> _F: ...
+@overload
+def compile(
+    model: None = None,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    backend: str | Callable[..., Any] = ...,
+    mode: str | None = ...,
+    options: dict[str, Any] | None = ...,
+    disable: bool = ...,
+) -> Callable[[_F], _F]: ...
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
     """The function, or the module in an OptimizedModule, with its pointwise arithmetic fused (rushlight.jit._fuse): the
     same results, in fewer passes over memory. Without one, a decorator. disable=True returns what it is given.
     """

@@ -261,7 +261,7 @@ class Tracer(TracerBase):
             yield
 
 
-def symbolic_trace(root, concrete_args=None):
+def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
     """A module or function as a GraphModule, whose graph can be read and rewritten.
 
     It is run once with proxies for its arguments; control flow that depends on their values cannot be traced.

@@ -1,5 +1,9 @@
 """autograd.Function of nested tensors: the graph sees their elements, forward and backward see the tensors."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight._C import Tensor
 from rushlight.nested._tensor import Nested
@@ -37,7 +41,7 @@ class _Context:
         self._ctx.mark_non_differentiable(*map(_elements, tensors))
 
 
-def call_nested(cls, args, kwargs):
+def call_nested(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args): recorded as a Function of the elements."""
     separate = cls.setup_context is not rl.autograd.Function.setup_context
     likes = [a if isinstance(a, Nested) else None for a in args]

@@ -1,17 +1,21 @@
 """torch._nested_...: names under which the package had nested tensors before torch.nested."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from rushlight._core.compose import public
 from rushlight.nested import _make
 from rushlight.nested._tensor import alias, strided
 
 
 @public
-def _nested_tensor_from_mask(t, mask, mask_check=True):
+def _nested_tensor_from_mask(t: Any, mask: Any, mask_check: bool = True) -> Any:
     return _make.from_mask(t, mask, mask_check)
 
 
 @public
-def _nested_tensor_from_mask_left_aligned(t, mask):
+def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> Any:
     return _make.left_aligned(t, mask)
 
 

@@ -1,5 +1,9 @@
 """Between jagged and padded tensors."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 
@@ -12,7 +16,7 @@ def places(x, longest):
     return x._offsets[:-1].to(rl.int64)[batch] + at, batch * longest + at
 
 
-def padded(x, fill, longest=None):
+def padded(x: Any, fill: Any, longest: Any = None) -> Any:
     """(B, L, ...) of a jagged tensor whose ragged dimension is brought to the front, filled up at the ends."""
     longest = x._get_max_seqlen() if longest is None else longest
     values = x._held.movedim(x._ragged_idx - 1, 0)
@@ -48,7 +52,7 @@ def to_padded_tensor(x, padding, output_size=None):
     return whole
 
 
-def unpadded(whole, x):
+def unpadded(whole: Any, x: Any) -> Any:
     """The values of a padded batch (its ragged dimension where x has it) that belong to the sequences of x, in x's order."""
     ragged = x._ragged_idx
     flat = whole.movedim(ragged, 1)

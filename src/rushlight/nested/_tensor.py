@@ -367,7 +367,7 @@ def steps_of(size):
     return tuple(reversed(steps))
 
 
-def strided(held, sizes, steps=None, starts=None):
+def strided(held: Any, sizes: Any, steps: Any = None, starts: Any = None) -> Any:
     """A nested tensor of parts of a flat buffer; contiguous ones if it is not said where they lie."""
     sizes = [tuple(size) for size in sizes]
     if steps is None:
@@ -522,7 +522,14 @@ def jagged_state(t: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def jagged(held, offsets, lengths=None, ragged_idx=1, cache=None, cls=NestedTensor):
+def jagged(
+    held: Any,
+    offsets: Any,
+    lengths: Any = None,
+    ragged_idx: int = 1,
+    cache: Any = None,
+    cls: Any = NestedTensor,
+) -> Any:
     """A jagged tensor of parts that are known to fit."""
     made = _body(cls, held, (max(offsets.numel() - 1, 0), *(1,) * held.dim()))
     made._offsets, made._lengths, made._ragged_idx = offsets, lengths, ragged_idx

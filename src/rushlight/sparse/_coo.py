@@ -410,7 +410,7 @@ def without_overrides(function, *args, **kwargs):
 _ZEROS: dict = {}  # of each type one, which all sparse tensors show as their memory
 
 
-def make(indices, values, size, coalesced=False):
+def make(indices: Any, values: Any, size: Any, coalesced: bool = False) -> Any:
     """A sparse tensor of parts that are known to fit."""
     dtype = values.dtype
     zero = _ZEROS.get(dtype)

@@ -1,6 +1,9 @@
 """gradcheck for functions of sparse tensors."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import rushlight as rl
 from rushlight.sparse._coo import SparseTensor, make
@@ -29,7 +32,7 @@ def as_sparse_gradcheck(gradcheck):
     return check
 
 
-def of_dense(func, inputs, masked):
+def of_dense(func: Any, inputs: Any, masked: Any) -> Any:
     """func and its inputs with dense tensors instead of sparse ones."""
     parts = [_dense(x, masked) for x in inputs]
 

@@ -1,5 +1,7 @@
 """Short names of element types, for logs: f32, i64."""
 
+from __future__ import annotations
+
 import rushlight as rl
 
 _KINDS = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
@@ -28,7 +30,7 @@ _NAMES = [
 ]
 
 
-def _short(name):
+def _short(name: str) -> str:
     if name in _OTHERS:
         return _OTHERS[name]
     if name.startswith("float8_"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
 Indices = list
 
 
-def _get_foreach_kernels_supported_devices():
+def _get_foreach_kernels_supported_devices() -> list[str]:
     return ["cpu"]
 
 
-def _get_fused_kernels_supported_devices():
+def _get_fused_kernels_supported_devices() -> list[str]:
     return ["cpu"]
 
 
@@ -37,11 +39,11 @@ def _group_tensors_by_device_and_dtype(
     return groups
 
 
-def _device_has_foreach_support(device):
+def _device_has_foreach_support(device: Any) -> bool:
     return device.type in ("cpu", "cuda")
 
 
-def _has_foreach_support(tensors, device):
+def _has_foreach_support(tensors: Any, device: Any) -> bool:
     return _device_has_foreach_support(device) and all(t is None or type(t) is rl.Tensor for t in tensors)
 
 

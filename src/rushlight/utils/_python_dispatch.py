@@ -1,6 +1,10 @@
 """Modes below autograd, and questions about classes with __torch_dispatch__."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight import _C, _dispatch
@@ -16,56 +20,60 @@ class TorchDispatchMode:
     is off, so func can be called.
     """
 
-    def __init__(self, _dispatch_key=None):
+    def __init__(self, _dispatch_key: Any = None) -> None:
         if _dispatch_key is not None:
             self._dispatch_key = _dispatch_key
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         raise NotImplementedError
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         _dispatch.push_mode(self)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         _dispatch.pop_mode()
 
     @classmethod
-    def push(cls, *args, **kwargs):
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
         return cls(*args, **kwargs)
 
     @classmethod
-    def is_infra_mode(cls):
+    def is_infra_mode(cls) -> Any:
         return False
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that changes nothing."""
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         return func(*args, **(kwargs or {}))
 
 
-def _get_current_dispatch_mode():
+def _get_current_dispatch_mode() -> Any:
     """The innermost mode of this thread, or None."""
     return _dispatch.state.modes[-1] if _dispatch.state.modes else None
 
 
-def _get_current_dispatch_mode_stack():
+def _get_current_dispatch_mode_stack() -> Any:
     """The modes of this thread, outermost first."""
     return list(_dispatch.state.modes)
 
 
-def _push_mode(mode):
+def _push_mode(mode: Any) -> None:
     _dispatch.push_mode(mode)
 
 
-def _pop_mode(k=None):
+def _pop_mode(k: Any = None) -> Any:
     return _dispatch.pop_mode()
 
 
 @contextlib.contextmanager
-def _pop_mode_temporarily(k=None):
+def _pop_mode_temporarily(k: Any = None) -> Any:
     """A block without the innermost mode, which it gives."""
     mode = _dispatch.pop_mode()
     try:
@@ -75,7 +83,7 @@ def _pop_mode_temporarily(k=None):
 
 
 @contextlib.contextmanager
-def _disable_current_modes():
+def _disable_current_modes() -> Any:
     """A block without any mode; it gives those that were on."""
     before = list(_dispatch.state.modes)
     while _dispatch.state.modes:
@@ -87,16 +95,16 @@ def _disable_current_modes():
             _dispatch.push_mode(mode)
 
 
-def is_in_torch_dispatch_mode(include_infra_modes=True):
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> Any:
     return bool(_dispatch.state.modes)
 
 
-def is_in_any_mode_without_ignore_compile_internals():
+def is_in_any_mode_without_ignore_compile_internals() -> Any:
     return bool(_dispatch.state.modes)
 
 
 @contextlib.contextmanager
-def no_dispatch():
+def no_dispatch() -> Any:
     """A block in which no __torch_dispatch__ is called."""
     before = _C.ops["_set_torch_dispatch"](False)
     try:
@@ -105,7 +113,7 @@ def no_dispatch():
         _C.ops["_set_torch_dispatch"](before)
 
 
-def is_traceable_wrapper_subclass_type(t):
+def is_traceable_wrapper_subclass_type(t: Any) -> Any:
     """Whether a class wraps tensors and says how: __tensor_flatten__ and __tensor_unflatten__."""
     return (
         issubclass(t, rl.Tensor)
@@ -115,12 +123,14 @@ def is_traceable_wrapper_subclass_type(t):
     )
 
 
-def is_traceable_wrapper_subclass(t):
+def is_traceable_wrapper_subclass(t: object) -> bool:
     """Whether t is a tensor that wraps others and says how."""
     return isinstance(t, rl.Tensor) and is_traceable_wrapper_subclass_type(type(t))
 
 
-def transform_subclass(t, callback, outer_size=None, outer_stride=None):
+def transform_subclass(
+    t: Any, callback: Callable[..., Any], outer_size: Any = None, outer_stride: Any = None
+) -> Any:
     """t with callback(name, inner) in the place of each tensor that it wraps."""
     outer_size = t.size() if outer_size is None else outer_size
     outer_stride = t.stride() if outer_stride is None else outer_stride
@@ -135,15 +145,15 @@ def transform_subclass(t, callback, outer_size=None, outer_stride=None):
     return made
 
 
-def get_alias_info(func):
+def get_alias_info(func: Any) -> Any:
     return func._schema
 
 
-def return_and_correct_aliasing(func, args, kwargs, out):
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
     """`out` as a __torch_dispatch__ should return it: what was written to in place is the argument itself."""
     schema = func._schema
 
-    def written(letters):
+    def written(letters: Any) -> Any:
         for i, a in enumerate(schema.arguments):
             if a.alias_info is not None and a.alias_info.is_write and a.alias_info.before_set & letters:
                 if not a.kwarg_only and i < len(args):
@@ -151,7 +161,7 @@ def return_and_correct_aliasing(func, args, kwargs, out):
                 return (kwargs or {}).get(a.name)
         return None
 
-    def corrected(info, value):
+    def corrected(info: Any, value: Any) -> Any:
         if info.alias_info is None or not info.alias_info.is_write:
             return value
         found = written(info.alias_info.before_set)

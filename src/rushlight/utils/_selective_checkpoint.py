@@ -1,7 +1,11 @@
 """Selective checkpoints: a policy says which ops keep their results, so that backward need not compute them again."""
 
+from __future__ import annotations
+
 import enum
 from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight.utils._python_dispatch import TorchDispatchMode
@@ -20,7 +24,7 @@ class CheckpointPolicy(enum.Enum):
 class SelectiveCheckpointContext:
     """Tells a policy whether it is asked during the recomputation."""
 
-    def __init__(self, *, is_recompute):
+    def __init__(self, *, is_recompute: Any) -> None:
         self.is_recompute = is_recompute
 
 
@@ -29,7 +33,7 @@ _METADATA = {"size", "sym_size", "stride", "sym_stride", "storage_offset", "sym_
              "dim", "is_contiguous", "detach", "layout", "device", "prim_layout", "prim_device"}  # fmt: skip
 
 
-def _ignored(func):
+def _ignored(func: Callable[..., Any]) -> Any:
     """Ops that ask for sizes and the like, and detach, are no work."""
     return str(func).split(".")[1 if str(func).startswith("aten.") else 0] in _METADATA
 
@@ -37,11 +41,11 @@ def _ignored(func):
 class _Kept:
     """A result, and the version that it had."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.val = value.detach() if isinstance(value, rl.Tensor) else value
         self.version = value._version if isinstance(value, rl.Tensor) else None
 
-    def get(self, allow_mutation):
+    def get(self, allow_mutation: Any) -> Any:
         if self.version is not None and not allow_mutation and self.val._version != self.version:
             raise RuntimeError(
                 "Tensor cached during selective activation checkpoint has been mutated. Leave that op to be recomputed, or "
@@ -53,11 +57,13 @@ class _Kept:
 class _CachingTorchDispatchMode(TorchDispatchMode):
     """During forward: keeps what the policy says."""
 
-    def __init__(self, policy_fn, storage):
+    def __init__(self, policy_fn: Any, storage: Any) -> None:
         super().__init__()
         self.policy_fn, self.storage = policy_fn, storage
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         if _ignored(func):
             return func(*args, **kwargs)
@@ -71,12 +77,14 @@ class _CachingTorchDispatchMode(TorchDispatchMode):
 class _CachedTorchDispatchMode(TorchDispatchMode):
     """During the recomputation: gives back what was kept."""
 
-    def __init__(self, policy_fn, storage, allow_cache_entry_mutation):
+    def __init__(self, policy_fn: Any, storage: Any, allow_cache_entry_mutation: Any) -> None:
         super().__init__()
         self.policy_fn, self.storage = policy_fn, storage
         self.allow_cache_entry_mutation = allow_cache_entry_mutation
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         if _ignored(func):
             return func(*args, **kwargs)
@@ -94,13 +102,13 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
         return tree_map(lambda k: k.get(self.allow_cache_entry_mutation), kept.pop(0))
 
 
-def _saved(policy):
+def _saved(policy: Any) -> Any:
     if isinstance(policy, bool):  # the older form
         return policy
     return policy in _SAVED
 
 
-def _policy_of(ops):
+def _policy_of(ops: Any) -> Any:
     """A policy that keeps the results of these ops."""
     for op in ops:
         if isinstance(op, rl.ops.OpOverload):
@@ -112,13 +120,15 @@ def _policy_of(ops):
             f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op).__name__}.{hint}"
         )
 
-    def policy(ctx, op, *args, **kwargs):
+    def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         return CheckpointPolicy.MUST_SAVE if op in ops else CheckpointPolicy.PREFER_RECOMPUTE
 
     return policy
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> Any:
     """The two contexts of `checkpoint(..., context_fn=...)` that keep the results of some ops.
 
     Args:
@@ -131,7 +141,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    storage: dict = defaultdict(list)
+    storage: dict[Any, Any] = defaultdict(list)
     return (
         _CachingTorchDispatchMode(policy, storage),
         _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation),

@@ -1,7 +1,10 @@
 """torch.utils.swap_tensors."""
 
+from __future__ import annotations
+
 import copyreg
 import weakref
+from typing import Any
 
 from rushlight import _C
 
@@ -12,11 +15,11 @@ _POISONED = (
 )
 
 
-def _refuse(*grads):
+def _refuse(*grads: Any) -> None:
     raise RuntimeError(_POISONED)
 
 
-def swap_tensors(t1, t2):
+def swap_tensors(t1: Any, t2: Any) -> None:
     """Exchanges two tensors: each object becomes the other tensor, class and attributes included."""
     for name, t in (("t1", t1), ("t2", t2)):
         if weakref.getweakrefs(t):

@@ -1,8 +1,11 @@
 """The structure of a pytree as JSON text, in PyTorch's format, and back. Reading runs nothing: classes are looked up by name
 among the registered ones."""
 
+from __future__ import annotations
+
 import json
 from collections import OrderedDict, defaultdict, deque
+from typing import Any, NoReturn
 
 from rushlight._C import Size
 
@@ -21,19 +24,19 @@ _BUILTIN = {
     "torch.Size": Size,
 }
 _NAMES = {cls: name for name, cls in _BUILTIN.items()}
-_FACTORIES: dict = {
+_FACTORIES: dict[Any, Any] = {
     (None, None): None,
     **{("builtins", kind.__name__): kind for kind in (list, dict, set, tuple, int, float, str, bool)},
 }
 
 
-def _refuse(what):
+def _refuse(what: str) -> NoReturn:
     raise NotImplementedError(
         f"{what}: register it with torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)"
     )
 
 
-def _dump_context(kind, context):
+def _dump_context(kind: Any, context: Any) -> Any:
     if kind is _NamedTuple:
         name = SERIALIZED_NODES.get(context, (None,))[0]
         return (
@@ -62,7 +65,7 @@ def _dump_context(kind, context):
         ) from error
 
 
-def _dump(spec):
+def _dump(spec: Any) -> dict[str, Any]:
     if spec.type is None:
         return {"type": None, "context": None, "children_spec": []}
     name = _NAMES.get(spec.type) or SERIALIZED_NODES.get(spec.type, (None,))[0]
@@ -75,7 +78,7 @@ def _dump(spec):
     }
 
 
-def treespec_dumps(treespec, protocol=None):
+def treespec_dumps(treespec: Any, protocol: Any = None) -> str:
     """The structure as JSON text.
 
     >>> import rushlight.utils._pytree as pytree
@@ -93,7 +96,7 @@ def treespec_dumps(treespec, protocol=None):
     return json.dumps([_PROTOCOL, _dump(treespec)])
 
 
-def _load_context(kind, context):
+def _load_context(kind: Any, context: Any) -> Any:
     registered = {name: cls for cls, (name, _, _) in SERIALIZED_NODES.items()}
     if kind is _NamedTuple:
         name = json.loads(context)
@@ -107,7 +110,7 @@ def _load_context(kind, context):
     return load(context) if load is not None else json.loads(context)
 
 
-def _load(data):
+def _load(data: Any) -> Any:
     if data["type"] is None:
         return _LEAF
     kind = _BUILTIN.get(data["type"])
@@ -119,7 +122,7 @@ def _load(data):
     return TreeSpec(kind, _load_context(kind, data["context"]), map(_load, data["children_spec"]))
 
 
-def treespec_loads(serialized):
+def treespec_loads(serialized: Any) -> Any:
     """The structure that treespec_dumps wrote."""
     protocol, data = json.loads(serialized)
     if protocol != _PROTOCOL:
@@ -127,6 +130,6 @@ def treespec_loads(serialized):
     return _load(data)
 
 
-def register_namedtuple(cls, *, serialized_type_name):
+def register_namedtuple(cls: Any, *, serialized_type_name: Any) -> None:
     """Gives a class of namedtuples a name in files."""
     SERIALIZED_NODES[cls] = (serialized_type_name, None, None)

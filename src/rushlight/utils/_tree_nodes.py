@@ -1,6 +1,9 @@
 """Which classes are containers of a pytree, and how each is taken apart and put together."""
 
+from __future__ import annotations
+
 from collections import OrderedDict, defaultdict, deque
+from typing import Any
 
 from rushlight._C import Size
 
@@ -12,17 +15,19 @@ class NodeDef:
 
     __slots__ = ("type", "flatten_fn", "unflatten_fn", "flatten_with_keys_fn")
 
-    def __init__(self, type, flatten_fn, unflatten_fn, flatten_with_keys_fn=None):
+    def __init__(
+        self, type: Any, flatten_fn: Any, unflatten_fn: Any, flatten_with_keys_fn: Any = None
+    ) -> None:
         self.type, self.flatten_fn, self.unflatten_fn = type, flatten_fn, unflatten_fn
         self.flatten_with_keys_fn = flatten_with_keys_fn
 
 
-SUPPORTED_NODES: dict = {}
+SUPPORTED_NODES: dict[Any, Any] = {}
 # class -> (its name in files, context -> JSON, JSON -> context), for those that were registered with a name
-SERIALIZED_NODES: dict = {}
+SERIALIZED_NODES: dict[Any, Any] = {}
 
 
-def is_namedtuple_class(cls):
+def is_namedtuple_class(cls: Any) -> Any:
     return (
         isinstance(cls, type)
         and issubclass(cls, tuple)
@@ -31,11 +36,11 @@ def is_namedtuple_class(cls):
     )
 
 
-def is_namedtuple(value):
+def is_namedtuple(value: Any) -> Any:
     return is_namedtuple_class(type(value))
 
 
-def is_structseq_class(cls):
+def is_structseq_class(cls: Any) -> bool:
     """Classes such as os.stat_result and the return types of max(dim), sort, …"""
     return (
         isinstance(cls, type)
@@ -45,20 +50,20 @@ def is_structseq_class(cls):
     )
 
 
-def is_structseq(value):
+def is_structseq(value: Any) -> bool:
     return is_structseq_class(type(value))
 
 
 def register_pytree_node(
-    cls,
-    flatten_fn,
-    unflatten_fn,
+    cls: Any,
+    flatten_fn: Any,
+    unflatten_fn: Any,
     *,
-    serialized_type_name=None,
-    to_dumpable_context=None,
-    from_dumpable_context=None,
-    flatten_with_keys_fn=None,
-):
+    serialized_type_name: Any = None,
+    to_dumpable_context: Any = None,
+    from_dumpable_context: Any = None,
+    flatten_with_keys_fn: Any = None,
+) -> None:
     """Make instances of `cls` containers.
 
     flatten_fn(x) returns (children, context), unflatten_fn(children, context) the instance.
@@ -74,43 +79,50 @@ def register_pytree_node(
         SERIALIZED_NODES[cls] = (serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
-def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
+def _register_pytree_node(
+    cls: Any,
+    flatten_fn: Any,
+    unflatten_fn: Any,
+    to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None,
+    **options: Any,
+) -> None:
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, options.get("flatten_with_keys_fn"))
     if options.get("serialized_type_name") is not None:
         dump, load = options.get("to_dumpable_context"), options.get("from_dumpable_context")
         SERIALIZED_NODES[cls] = (options["serialized_type_name"], dump, load)
 
 
-def _private_register_pytree_node(cls, flatten_fn, unflatten_fn, **options):
+def _private_register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, **options: Any) -> None:
     _register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
-def _deregister_pytree_node(cls):
+def _deregister_pytree_node(cls: Any) -> None:
     SUPPORTED_NODES.pop(cls, None)
     SERIALIZED_NODES.pop(cls, None)
 
 
-def _by_index(children):
+def _by_index(children: Any) -> list[tuple[SequenceKey, Any]]:
     return [(SequenceKey(i), child) for i, child in enumerate(children)]
 
 
-def _by_key(keys, children):
+def _by_key(keys: Any, children: Any) -> list[tuple[MappingKey, Any]]:
     return [(MappingKey(key), child) for key, child in zip(keys, children, strict=True)]
 
 
-def _register_builtin(cls, flatten_fn, unflatten_fn, keys):
-    def with_keys(tree):
+def _register_builtin(cls: Any, flatten_fn: Any, unflatten_fn: Any, keys: Any) -> None:
+    def with_keys(tree: Any) -> Any:
         children, context = flatten_fn(tree)
         return keys(children, context), context
 
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, with_keys)
 
 
-def _flatten_mapping(d):
+def _flatten_mapping(d: Any) -> tuple[list[Any], list[Any]]:
     return list(d.values()), list(d.keys())
 
 
-def _fill(kind):
+def _fill(kind: Any) -> Any:
     return lambda children, keys: kind(zip(keys, children, strict=True))
 
 
@@ -130,7 +142,7 @@ _register_builtin(
 )
 
 
-def _namedtuple_keys(children, cls):
+def _namedtuple_keys(children: Any, cls: Any) -> list[tuple[GetAttrKey, Any]]:
     return [(GetAttrKey(name), child) for name, child in zip(cls._fields, children, strict=True)]
 
 
@@ -146,7 +158,7 @@ _register_builtin(_NamedTuple, lambda t: (list(t), type(t)), lambda c, cls: cls(
 _register_builtin(_StructSeq, lambda t: (list(t), type(t)), lambda c, cls: cls(c), lambda c, _: _by_index(c))
 
 
-def _node_type(tree):
+def _node_type(tree: Any) -> type[Any] | type[_NamedTuple] | type[_StructSeq] | None:
     """The registered type that handles `tree`, or None for a leaf."""
     kind = type(tree)
     if kind in SUPPORTED_NODES:
@@ -158,10 +170,10 @@ def _node_type(tree):
     return None
 
 
-def _get_node_type(tree):
+def _get_node_type(tree: Any) -> type[Any] | type[_NamedTuple] | type[_StructSeq]:
     kind = _node_type(tree)
     return type(tree) if kind is None else kind
 
 
-def _is_leaf(tree, is_leaf=None):
+def _is_leaf(tree: Any, is_leaf: Any = None) -> Any:
     return (is_leaf is not None and is_leaf(tree)) or _node_type(tree) is None

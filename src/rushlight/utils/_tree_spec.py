@@ -13,22 +13,23 @@ class TreeSpec:
 
     __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children")
 
-    def __init__(self, type, context, children_specs):
+    def __init__(self, type: Any, context: Any, children_specs: Any) -> None:
         self.type, self.context, self.children_specs = type, context, list(children_specs)
         self.num_nodes = 1 + sum(spec.num_nodes for spec in self.children_specs)
         self.num_leaves = sum(spec.num_leaves for spec in self.children_specs)
         self.num_children = len(self.children_specs)
 
-    def is_leaf(self):
-        return self.num_nodes == 1 and self.num_leaves == 1
+    def is_leaf(self) -> bool:
+        result: bool = self.num_nodes == 1 and self.num_leaves == 1
+        return result
 
-    def children(self):
+    def children(self) -> list[Any]:
         return list(self.children_specs)
 
-    def child(self, index):
+    def child(self, index: Any) -> Any:
         return self.children_specs[index]
 
-    def unflatten(self, leaves):
+    def unflatten(self, leaves: Any) -> Any:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -37,17 +38,17 @@ class TreeSpec:
             )
         return self._build(iter(leaves))
 
-    def _build(self, leaves):
+    def _build(self, leaves: Any) -> Any:
         children = [spec._build(leaves) for spec in self.children_specs]
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
 
-    def flatten_up_to(self, tree):
+    def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at the places of this structure's leaves."""
         out: list[Any] = []
         self._flatten_up_to(tree, out)
         return out
 
-    def _flatten_up_to(self, tree, out):
+    def _flatten_up_to(self, tree: Any, out: Any) -> None:
         kind = _node_type(tree)
         if kind != self.type:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {_get_node_type(tree)!r}.")
@@ -67,7 +68,7 @@ class TreeSpec:
         for spec, child in zip(self.children_specs, children, strict=True):
             spec._flatten_up_to(child, out)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, TreeSpec):
             return NotImplemented
         return (
@@ -76,10 +77,10 @@ class TreeSpec:
             and self.children_specs == other.children_specs
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.type, str(self.context), tuple(self.children_specs)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         name = self.type.__name__.lstrip("_").lower() if self.type in (_NamedTuple, _StructSeq) else None
         name = name or getattr(self.type, "__name__", str(self.type))
         inner = ", ".join(map(repr, self.children_specs))
@@ -91,17 +92,17 @@ class LeafSpec(TreeSpec):
 
     __slots__ = ()
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(None, None, [])
         self.num_leaves = 1
 
-    def _build(self, leaves):
+    def _build(self, leaves: Any) -> Any:
         return next(leaves)
 
-    def _flatten_up_to(self, tree, out):
+    def _flatten_up_to(self, tree: Any, out: Any) -> None:
         out.append(tree)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "*"
 
 

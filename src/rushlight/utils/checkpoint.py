@@ -7,6 +7,7 @@ whose backward runs the function and then backward through it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import rushlight as rl
@@ -45,18 +46,18 @@ class _StopRecomputation(Exception):
 class _setting:
     """Context manager that sets a module global."""
 
-    def __init__(self, name, value):
+    def __init__(self, name: str, value: Any) -> None:
         self.name, self.value = name, value
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.saved = globals()[self.name]
         globals()[self.name] = self.value
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         globals()[self.name] = self.saved
 
 
-def set_checkpoint_early_stop(enable):
+def set_checkpoint_early_stop(enable: bool) -> Any:
     """Within the block, recomputation stops as soon as it has what backward needs, or (False) runs to the end.
 
     Args:
@@ -75,7 +76,7 @@ def set_checkpoint_early_stop(enable):
     return _setting("_early_stop", enable)
 
 
-def set_checkpoint_debug_enabled(enabled):
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
     """Within the block, overrides the debug argument of checkpoint.
 
     Args:
@@ -90,14 +91,14 @@ def set_checkpoint_debug_enabled(enabled):
 
 
 class _NoContext:
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         return None
 
 
-def noop_context_fn():
+def noop_context_fn() -> tuple[Any, Any]:
     """The default context_fn of checkpoint: two contexts that do nothing.
 
     Example:
@@ -108,7 +109,7 @@ def noop_context_fn():
     return _NoContext(), _NoContext()
 
 
-def detach_variable(inputs):
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors of a tuple as fresh leaves with the same requires_grad; other things as they are.
 
     Args:
@@ -129,11 +130,11 @@ def detach_variable(inputs):
     )
 
 
-def _differentiable(t):
+def _differentiable(t: Any) -> Any:
     return t.dtype.is_floating_point or t.dtype.is_complex
 
 
-def check_backward_validity(inputs):
+def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warns if no tensor among the inputs asks for a gradient.
 
     Args:
@@ -151,7 +152,7 @@ def check_backward_validity(inputs):
 class _Surroundings:
     """State outside the function that its second run must find again: random generator and autocast."""
 
-    def __init__(self, preserve_rng):
+    def __init__(self, preserve_rng: Any) -> None:
         self.rng = rl.get_rng_state() if preserve_rng else None
         self.autocast = None
         if hasattr(rl, "is_autocast_enabled"):
@@ -160,7 +161,7 @@ class _Surroundings:
             except (TypeError, AttributeError):
                 self.autocast = None
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if self.rng is not None:
             self.outer_rng = rl.get_rng_state()
             rl.set_rng_state(self.rng)
@@ -170,7 +171,7 @@ class _Surroundings:
             self.casting = rl.autocast("cpu", dtype=dtype, enabled=enabled)
             self.casting.__enter__()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         if self.casting is not None:
             self.casting.__exit__(*exc)
         if self.rng is not None:
@@ -192,7 +193,7 @@ class CheckpointFunction(Function):
     """
 
     @staticmethod
-    def forward(ctx, run_function, preserve_rng_state, *args):
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: Any, *args: Any) -> Any:
         """Runs the function without recording it."""
         check_backward_validity(args)
         ctx.run_function = run_function
@@ -204,7 +205,7 @@ class CheckpointFunction(Function):
             return run_function(*args)
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         """Runs the function again, recorded, and backward through it."""
         valid = getattr(rl.autograd, "_is_checkpoint_valid", None)
         if valid is not None and not valid():
@@ -236,29 +237,38 @@ class _SaveInputs(Function):
     """Holds the tensor arguments the way a node does: version-checked, and packed by an outer checkpoint."""
 
     @staticmethod
-    def forward(ctx, anchor, *tensors):
+    def forward(ctx: Any, anchor: Any, *tensors: Any) -> Any:
         ctx.save_for_backward(*tensors)
         return anchor.new_empty(0)
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         raise AssertionError("never part of a loss")
 
 
-def _metadata(t):
+def _metadata(t: Any) -> Any:
     return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
 
 class _Frame:
     """One call of `checkpoint(use_reentrant=False)`."""
 
-    def __init__(self, function, args, kwargs, preserve_rng_state, recompute_context, check, early_stop):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: dict[str, Any],
+        preserve_rng_state: Any,
+        recompute_context: Any,
+        check: Any,
+        early_stop: Any,
+    ) -> None:
         self.function, self.kwargs = function, kwargs
         self.surroundings = _Surroundings(preserve_rng_state)
         self.recompute_context, self.check, self.early_stop = recompute_context, check, early_stop
         self.debug = False
-        self.saved = []  # metadata of each tensor saved by the forward pass, in order
-        self.recomputed = {}  # number -> tensor, until backward fetches it
+        self.saved: list[Any] = []  # metadata of each tensor saved by the forward pass, in order
+        self.recomputed: dict[int, Any] = {}  # number -> tensor, until backward fetches it
         self.complete = False  # whether the forward pass has ended: a backward inside it needs a part only
         self.run = None  # the backward that they were recomputed for
         self.others = [None if isinstance(x, rl.Tensor) else x for x in args]
@@ -267,11 +277,11 @@ class _Frame:
         with rl.enable_grad():
             self.inputs = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
 
-    def pack(self, t):
+    def pack(self, t: Any) -> Any:
         self.saved.append(_metadata(t))
         return len(self.saved) - 1
 
-    def unpack(self, number):
+    def unpack(self, number: int) -> Any:
         run = rl._C.ops["_backward_run"]()
         if run < 0 or run != self.run:
             self.recompute()
@@ -284,10 +294,10 @@ class _Frame:
             )
         return self.recomputed.pop(number)
 
-    def recompute(self):
+    def recompute(self) -> None:
         tensors: list[Any] = []
 
-        def collect(t):
+        def collect(t: Any) -> Any:
             if len(tensors) == len(self.saved):
                 if not self.complete:
                     return t.detach() if t.requires_grad else t
@@ -317,7 +327,7 @@ class _Frame:
         self.verify(tensors)
         self.recomputed = dict(enumerate(tensors))
 
-    def verify(self, tensors):
+    def verify(self, tensors: Any) -> None:
         if len(tensors) != len(self.saved):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward "
@@ -343,7 +353,7 @@ class _Frame:
             )
 
 
-def _warn_unset(where):
+def _warn_unset(where: Any) -> None:
     import warnings
 
     warnings.warn(
@@ -355,15 +365,15 @@ def _warn_unset(where):
 
 
 def checkpoint(
-    function,
-    *args,
-    use_reentrant=None,
-    context_fn=noop_context_fn,
-    determinism_check="default",
-    debug=False,
-    early_stop=True,
-    **kwargs,
-):
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], Any] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
     """Calls function(*args, **kwargs) without keeping what its backward needs: backward computes that again.
 
     Memory for intermediate results is traded for a second run of the function, which must do the same as the
@@ -421,7 +431,9 @@ def checkpoint(
     return result
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Runs a sequence of modules in segments, each but the last of them checkpointed.
 
     Args:
@@ -451,8 +463,8 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
             f"checkpoint_sequential: {len(functions)} functions cannot be divided into {segments} segments"
         )
 
-    def run(start, stop):
-        def forward(x):
+    def run(start: Any, stop: Any) -> Any:
+        def forward(x: Any) -> Any:
             for function in functions[start:stop]:
                 x = function(x)
             return x
@@ -466,12 +478,12 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
     return run(stop, len(functions))(input)
 
 
-def get_device_states(*args):
+def get_device_states(*args: Any) -> Any:
     """The devices of the tensors and the states of their generators, the CPU's aside."""
     return [], []
 
 
-def set_device_states(devices, states, *, device_type=None):
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
     """Puts states of get_device_states back."""
 
 

@@ -7,6 +7,7 @@ input that needs one. Elementwise work, norms and recurrent layers are not count
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import rushlight as rl
@@ -14,14 +15,14 @@ from rushlight.overrides import TorchFunctionMode
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
-_custom: dict = {}  # name of a function -> formula of the user, which is given shapes
+_custom: dict[Any, Any] = {}  # name of a function -> formula of the user, which is given shapes
 
 
-def register_flop_formula(targets, get_raw=False):
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Any:
     """Decorator: formula(*args, out_val=, **kwargs) counts the operations of a function or of several. It is given
     shapes in place of tensors, and the tensors themselves with get_raw."""
 
-    def decorate(formula):
+    def decorate(formula: Any) -> Any:
         for target in targets if isinstance(targets, (list, tuple)) else (targets,):
             _custom[_short(target)] = (formula, get_raw)
         return formula
@@ -29,12 +30,12 @@ def register_flop_formula(targets, get_raw=False):
     return decorate
 
 
-def _short(function):
+def _short(function: Callable[..., Any]) -> Any:
     name = getattr(function, "__name__", None) or str(function)
     return name.rpartition(".")[2]
 
 
-def _matmul(out, a, b):
+def _matmul(out: Any, a: Any, b: Any) -> Any:
     """(the op that it comes to, operations); products with vectors are not counted, as in PyTorch."""
     if a.dim() < 2 or b.dim() < 2:
         return None
@@ -42,28 +43,28 @@ def _matmul(out, a, b):
     return kind, 2 * out.numel() * a.shape[-1]
 
 
-def _linear(out, x, weight, bias=None):
+def _linear(out: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     return ("mm" if bias is None else "addmm"), 2 * out.numel() * weight.shape[-1]
 
 
-def _addmm(out, input, a, b, **scales):
+def _addmm(out: Any, input: Any, a: Any, b: Any, **scales: Any) -> Any:
     return ("addmm" if a.dim() == 2 else "baddbmm"), 2 * out.numel() * a.shape[-1]
 
 
-def _conv(out, x, weight, *rest, **options):
+def _conv(out: Any, x: Any, weight: Any, *rest: Any, **options: Any) -> Any:
     return "convolution", 2 * out.numel() * math.prod(weight.shape[1:])
 
 
-def _conv_transpose(out, x, weight, *rest, **options):
+def _conv_transpose(out: Any, x: Any, weight: Any, *rest: Any, **options: Any) -> Any:
     return "convolution", 2 * x.numel() * math.prod(weight.shape[1:])
 
 
-def _attention(out, q, k, v, *rest, **options):
+def _attention(out: Any, q: Any, k: Any, v: Any, *rest: Any, **options: Any) -> Any:
     scores = math.prod(q.shape[:-1]) * k.shape[-2]
     return "bmm", 2 * scores * (q.shape[-1] + v.shape[-1])
 
 
-def _einsum(out, equation, *operands):
+def _einsum(out: Any, equation: Any, *operands: Any) -> Any:
     """Pairs from left to right; a letter that only one of the two has, and nobody later, is summed beforehand."""
     if not isinstance(equation, str) or "." in equation:
         return None
@@ -82,7 +83,7 @@ def _einsum(out, equation, *operands):
     return "bmm", total
 
 
-def _tensordot(out, a, b, dims=2, **options):
+def _tensordot(out: Any, a: Any, b: Any, dims: int = 2, **options: Any) -> Any:
     summed = dims if isinstance(dims, int) else len(dims[0])
     inner = a.shape[a.dim() - summed :] if isinstance(dims, int) else [a.shape[d] for d in dims[0]]
     return "mm", 2 * out.numel() * math.prod(inner)
@@ -113,18 +114,24 @@ class FlopCounterMode(TorchFunctionMode):
 
     _ops_only = True
 
-    def __init__(self, mods=None, depth=2, display=True, custom_mapping=None):
+    def __init__(
+        self,
+        mods: Any = None,
+        depth: int = 2,
+        display: bool = True,
+        custom_mapping: dict[Any, Any] | None = None,
+    ) -> None:
         self.depth = 999999 if depth is None else depth
         self.display = display
-        self.flop_counts: dict = {"Global": {}}
+        self.flop_counts: dict[Any, Any] = {"Global": {}}
         self._formulas = dict(_custom)
         for target, formula in (custom_mapping or {}).items():
             self._formulas[_short(target)] = (formula, getattr(formula, "_get_raw", False))
-        self._running: list = []  # (module, name) of the calls that are open
-        self._hooks: list = []
+        self._running: list[Any] = []  # (module, name) of the calls that are open
+        self._hooks: list[Any] = []
         self._depth = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         if not self._hooks:
             self.flop_counts = {"Global": {}}
             modules = rl.nn.modules.module
@@ -135,7 +142,7 @@ class FlopCounterMode(TorchFunctionMode):
         self._depth += 1
         return super().__enter__()
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
         self._depth -= 1
         if not self._depth:  # not the inner blocks that this mode opens itself
@@ -146,7 +153,7 @@ class FlopCounterMode(TorchFunctionMode):
             if self.display:
                 print(self.get_table())
 
-    def _open(self, module, args):
+    def _open(self, module: rl.nn.Module, args: Any) -> None:
         name = type(module).__name__
         if self._running:
             parent, path = self._running[-1]
@@ -154,11 +161,13 @@ class FlopCounterMode(TorchFunctionMode):
             name = f"{path}.{below}"
         self._running.append((module, name))
 
-    def _close(self, module, args, output):
+    def _close(self, module: rl.nn.Module, args: Any, output: Any) -> None:
         if self._running:
             self._running.pop()
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         name = _short(func)
         if name not in self._formulas and name not in _FORMULAS:
@@ -180,7 +189,7 @@ class FlopCounterMode(TorchFunctionMode):
                 self._count_backward(out, kind, flops, args)
         return out
 
-    def _count_backward(self, out, kind, flops, args):
+    def _count_backward(self, out: Any, kind: str, flops: Any, args: Any) -> None:
         if not out.requires_grad:
             return
         flat = [x for a in args for x in (a if isinstance(a, (list, tuple)) else (a,))]
@@ -189,24 +198,24 @@ class FlopCounterMode(TorchFunctionMode):
         places = self._places()
         out.register_hook(lambda grad: self._count(kind, flops * inputs, places))
 
-    def _places(self):
+    def _places(self) -> Any:
         return ["Global", *dict.fromkeys(name for _, name in self._running)]
 
-    def _count(self, kind, flops, places=None):
+    def _count(self, kind: str, flops: Any, places: Any = None) -> None:
         op = getattr(rl.ops.aten, kind, kind)
         for place in places or self._places():
             counts = self.flop_counts.setdefault(place, {})
             counts[op] = counts.get(op, 0) + flops
 
-    def get_total_flops(self):
+    def get_total_flops(self) -> Any:
         """All that was counted since the block began."""
         return sum(self.flop_counts["Global"].values())
 
-    def get_flop_counts(self):
+    def get_flop_counts(self) -> Any:
         """{name of a module: {op: operations}}, with "Global" for all."""
         return {place: dict(counts) for place, counts in self.flop_counts.items()}
 
-    def get_table(self, depth=None):
+    def get_table(self, depth: int | None = None) -> str:
         """The counts as text, a line for each module and op."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
@@ -226,7 +235,7 @@ class FlopCounterMode(TorchFunctionMode):
         return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
-def _readable(count):
+def _readable(count: int) -> Any:
     power = 0
     while count >= 1000 and power < 5:
         count, power = count / 1000, power + 1

@@ -178,7 +178,7 @@ class Collected:
                 child, at = at, at.group
 
 
-def child_name(outer, module):
+def child_name(outer: Any, module: Any) -> Any:
     """The name of a module in the module that called it, "" if it has none."""
     caller = outer[1]() if outer is not None and outer[1] is not None else None
     if caller is None or module is None:

@@ -135,7 +135,7 @@ from rushlight.autograd import function as _function  # noqa: E402
 _autograd._Batched = _function._Batched = Batched  # they meet batched tensors only once this module is loaded
 
 
-def wrap(value, level):
+def wrap(value: Any, level: Any) -> Any:
     """value, with the batch as dimension 0, seen as one sample."""
     before = _switch(
         False
@@ -168,19 +168,19 @@ def is_batchedtensor(x):
     return type(x) is Batched
 
 
-def get_unwrapped(x):
+def get_unwrapped(x: Any) -> Any:
     """All samples of x, as the level below sees them."""
     return x._value if type(x) is Batched else x
 
 
-def innermost(x):
+def innermost(x: Any) -> Any:
     """The plain tensor that holds the values of x."""
     while type(x) is Batched:
         x = x._value
     return x
 
 
-def spread(x):
+def spread(x: Any) -> Any:
     """x as a tensor of its own for each sample of every vmap that is running: what a gradient per sample needs."""
     for level in _levels.stack:
         if not any(batched_at(y, level.number) for y in _chain(x)):
@@ -202,7 +202,16 @@ def _inserted(x, level):
     return wrap(physical(x, level.number, level.size), level.number)
 
 
-def gradients(roots, wanted, seeds, retain, create_graph, allow_unused, stacked, materialize):
+def gradients(
+    roots: Any,
+    wanted: Any,
+    seeds: Any,
+    retain: Any,
+    create_graph: Any,
+    allow_unused: Any,
+    stacked: Any,
+    materialize: Any,
+) -> Any:
     """autograd.grad of batched tensors: samples do not mix, so one backward of the batch is all of theirs. Where the graph is the same
     for all samples and only what is sent into it is mapped, the samples are a stack of gradients.
     """
@@ -303,7 +312,7 @@ class _NoDraws(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def random_as(randomness):
+def random_as(randomness: str) -> Any:
     """A block for a function that runs once for all columns of a Jacobian, by the rule of vmap that PyTorch takes for
     them: "error" refuses random functions, else all columns see the same draw."""
     if randomness not in ("error", "different", "same"):

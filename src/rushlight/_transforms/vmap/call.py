@@ -1,6 +1,10 @@
 """vmap: a function of single samples as a function of batches. What happens inside is told in batched.py."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import rushlight as rl
 from rushlight import _C
@@ -137,7 +141,14 @@ def _leave(func, value, dim, number, size):
     return full if dim == 0 else full.movedim(0, dim)
 
 
-def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """A function that maps func over a dimension of its inputs, computing all samples at once.
 
     Inside, tensors look like one sample. What has no rule for batches runs sample by sample.

@@ -15,7 +15,7 @@ _MORE = (
 )
 
 
-def call_function(cls, args, kwargs):
+def call_function(cls: Any, args: Any, kwargs: Any) -> Any:
     """cls.apply(*args) where some of args are batched."""
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(

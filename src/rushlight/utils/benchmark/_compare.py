@@ -1,51 +1,55 @@
 """Compare: measurements as a table, a row per task and thread count, a column per description."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ._timer import Measurement, select_unit
 
 _NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}
 
 
-def _unique(values):
+def _unique(values: Any) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def _round(value, figures):
+def _round(value: Any, figures: Any) -> float:
     """value to a number of significant figures."""
     return float(f"{value:.{figures}g}")
 
 
 class Compare:
-    def __init__(self, results):
-        self._results = []
+    def __init__(self, results: Any) -> None:
+        self._results: list[Any] = []
         self._trim = False
         self.extend_results(results)
 
-    def extend_results(self, results):
+    def extend_results(self, results: Any) -> None:
         """Add measurements."""
         for result in results:
             if not isinstance(result, Measurement):
                 raise ValueError(f"Expected an instance of `Measurement`, got {type(result)} instead.")
         self._results.extend(results)
 
-    def trim_significant_figures(self):
+    def trim_significant_figures(self) -> None:
         """Show only digits that the spread of the measurements supports."""
         self._trim = True
 
-    def colorize(self, rowwise=False):
+    def colorize(self, rowwise: bool = False) -> None:
         """Accepted; tables are plain text."""
 
-    def highlight_warnings(self):
+    def highlight_warnings(self) -> None:
         """Accepted; tables are plain text."""
 
-    def print(self):
+    def print(self) -> None:
         print(str(self))
 
-    def __str__(self):
+    def __str__(self) -> str:
         merged = Measurement.merge(self._results)
         labels = _unique(m.label for m in merged)
         return "\n".join(self._table(label, [m for m in merged if m.label == label]) for label in labels)
 
-    def _cell(self, measurement, length):
+    def _cell(self, measurement: Any, length: Any) -> str:
         value = measurement.median / length
         if not self._trim:
             return f"{value:.1f}"
@@ -53,7 +57,7 @@ class Compare:
         digits = max(0, figures - len(str(int(value))))
         return f"{_round(value, figures):.{min(digits, 1)}f}"
 
-    def _table(self, label, results):
+    def _table(self, label: Any, results: Any) -> str:
         unit, length = select_unit(min(m.median for m in results))
         columns = _unique(m.description or m.as_row_name for m in results)
         rows = _unique((m.num_threads, m.env or "", m.as_row_name) for m in results)

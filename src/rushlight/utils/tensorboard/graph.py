@@ -7,6 +7,7 @@ layer `fc` of `Net` is named `Net/Linear[fc]/linear`, as PyTorch names it.
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from tensorboard.compat.proto.attr_value_pb2 import AttrValue
 from tensorboard.compat.proto.graph_pb2 import GraphDef
@@ -21,11 +22,11 @@ from rushlight.utils._pytree import tree_leaves
 _PRODUCER = 22  # of the format: what TensorBoard's readers were written for
 
 
-def _tensors(*values):
+def _tensors(*values: Any) -> Any:
     return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]
 
 
-def _shapes(tensors):
+def _shapes(tensors: Any) -> Any:
     shapes = [
         TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in tensor.shape]) for tensor in tensors
     ]
@@ -35,12 +36,12 @@ def _shapes(tensors):
 class _Recorder(TorchFunctionMode):
     """Writes a node for every function that gives tensors."""
 
-    def __init__(self, model):
-        self.nodes = []
-        self.names = set()
-        self.source = {}  # id of a tensor -> the node, and which of its results
-        self.kept = []  # tensors that were seen: an id is theirs only as long as they live
-        self.calls = []  # of modules that run: (scope, tensors they were given)
+    def __init__(self, model: Any) -> None:
+        self.nodes: list[Any] = []
+        self.names: set[str] = set()
+        self.source: dict[int, Any] = {}  # id of a tensor -> the node, and which of its results
+        self.kept: list[Any] = []  # tensors that were seen: an id is theirs only as long as they live
+        self.calls: list[Any] = []  # of modules that run: (scope, tensors they were given)
         self.scopes = {}
         self.stored: dict[int, tuple[str, str]] = {}  # id of a parameter or buffer -> (what it is, its name)
         for name, module in model.named_modules():
@@ -53,13 +54,13 @@ class _Recorder(TorchFunctionMode):
                     if tensor is not None:
                         self.stored.setdefault(id(tensor), (kind, f"{self.scopes[id(module)]}/{name}"))
 
-    def scope_of(self, model, name):
+    def scope_of(self, model: Any, name: str) -> Any:
         return self.scopes[id(model.get_submodule(name))]
 
-    def scope(self):
+    def scope(self) -> Any:
         return self.calls[-1][0] if self.calls else ""
 
-    def add(self, name, op, inputs, results):
+    def add(self, name: str, op: Any, inputs: Any, results: Any) -> Any:
         """A node whose results are known from then on."""
         number, unique = 0, name
         while unique in self.names:
@@ -75,12 +76,12 @@ class _Recorder(TorchFunctionMode):
             self.kept.append(tensor)
         return unique
 
-    def source_of(self, tensor):
+    def source_of(self, tensor: Any) -> Any:
         if id(tensor) not in self.source:
             self.add_unseen(tensor)
         return self.source[id(tensor)]
 
-    def add_unseen(self, tensor):
+    def add_unseen(self, tensor: Any) -> None:
         """What no function gave: a parameter, a constant, or the result of a layer's own kernel."""
         scope = self.scope()
         if id(tensor) in self.stored:
@@ -93,7 +94,9 @@ class _Recorder(TorchFunctionMode):
         else:
             self.add(f"{scope}/constant" if scope else "constant", "Constant", [], [tensor])
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func.__name__
         if name == "__get__":
@@ -106,13 +109,13 @@ class _Recorder(TorchFunctionMode):
         return result
 
     @contextlib.contextmanager
-    def watching(self, model):
+    def watching(self, model: Any) -> Any:
         """Knows, within the block, which module runs."""
 
-        def enter(module, args, kwargs):
+        def enter(module: Any, args: Any, kwargs: dict[str, Any]) -> None:
             self.calls.append((self.scopes[id(module)], _tensors(args, kwargs)))
 
-        def leave(module, args, result):
+        def leave(module: Any, args: Any, result: Any) -> None:
             for tensor in _tensors(result):
                 self.source_of(tensor)
             self.calls.pop()
@@ -130,7 +133,7 @@ class _Recorder(TorchFunctionMode):
 
 
 @contextlib.contextmanager
-def _evaluating(model):
+def _evaluating(model: Any) -> Any:
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -140,7 +143,7 @@ def _evaluating(model):
             module.training = mode
 
 
-def model_graph(model, inputs, verbose=False):
+def model_graph(model: Any, inputs: Any, verbose: bool = False) -> Any:
     """The graph of model(*inputs) in evaluation mode; `inputs` is a tensor, or a tuple or list of arguments."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"add_graph: expected a Module, got {type(model).__name__}")

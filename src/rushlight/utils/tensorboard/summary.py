@@ -1,6 +1,9 @@
 """Values as TensorBoard's protocol messages."""
 
+from __future__ import annotations
+
 import io
+from typing import Any
 
 import numpy as np
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
@@ -10,7 +13,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 import rushlight as rl
 
 
-def to_numpy(x):
+def to_numpy(x: Any) -> Any:
     """A tensor, an array, a number or a list of them as an array."""
     if isinstance(x, (list, tuple)):
         return np.array([to_numpy(item) for item in x])
@@ -20,7 +23,7 @@ def to_numpy(x):
     return (x.float() if x.dtype == rl.bfloat16 else x).numpy()  # NumPy has no bfloat16
 
 
-def scalar(name, value, new_style=False, double_precision=False):
+def scalar(name: str, value: Any, new_style: bool = False, double_precision: bool = False) -> Any:
     array = to_numpy(value)
     if array.size != 1:
         raise ValueError(f"add_scalar: {name} must be one number, got shape {tuple(array.shape)}")
@@ -33,13 +36,13 @@ def scalar(name, value, new_style=False, double_precision=False):
     return Summary(value=[Summary.Value(tag=name, tensor=tensor, metadata=metadata)])
 
 
-def default_bins():
+def default_bins() -> Any:
     """Edges that grow by a tenth, on both sides of zero."""
     up = 1e-12 * 1.1 ** np.arange(774)
     return np.concatenate([-up[::-1], [0.0], up])
 
 
-def histogram(name, values, bins, max_bins=None):
+def histogram(name: str, values: Any, bins: Any, max_bins: Any = None) -> Any:
     values = to_numpy(values).astype(np.float64).reshape(-1)
     if values.size == 0:
         raise ValueError("The input has no element.")
@@ -65,13 +68,22 @@ def histogram(name, values, bins, max_bins=None):
     return Summary(value=[Summary.Value(tag=name, histo=message)])
 
 
-def histogram_raw(name, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
+def histogram_raw(
+    name: str,
+    min: Any,
+    max: Any,
+    num: Any,
+    sum: Any,
+    sum_squares: Any,
+    bucket_limits: Any,
+    bucket_counts: Any,
+) -> Any:
     moments = {"num": num, "sum": sum, "sum_squares": sum_squares}
     message = HistogramProto(bucket_limit=bucket_limits, bucket=bucket_counts, min=min, max=max, **moments)
     return Summary(value=[Summary.Value(tag=name, histo=message)])
 
 
-def to_hwc(array, dataformats):
+def to_hwc(array: Any, dataformats: Any) -> Any:
     """An image or a batch of images as (height, width, channel); a batch becomes a grid."""
     formats = dataformats.upper()
     if len(set(formats)) != len(formats) or len(formats) != array.ndim:
@@ -95,13 +107,13 @@ def to_hwc(array, dataformats):
     return np.repeat(array, 3, 2) if array.shape[2] == 1 else array
 
 
-def _bytes_of(array):
+def _bytes_of(array: Any) -> Any:
     """Floats of 0..1 become bytes of 0..255; bytes stay."""
     scale = 255.0 if array.dtype.kind == "f" else 1.0
     return np.clip(array.astype(np.float64) * scale, 0, 255).astype(np.uint8)
 
 
-def image(tag, tensor, rescale=1, dataformats="NCHW"):
+def image(tag: str, tensor: Any, rescale: int = 1, dataformats: str = "NCHW") -> Any:
     from PIL import Image
 
     array = _bytes_of(to_hwc(to_numpy(tensor), dataformats))
@@ -117,7 +129,7 @@ def image(tag, tensor, rescale=1, dataformats="NCHW"):
     return Summary(value=[Summary.Value(tag=tag, image=message)])
 
 
-def video(tag, tensor, fps=4):
+def video(tag: str, tensor: Any, fps: int = 4) -> Any:
     from PIL import Image
 
     array = to_numpy(tensor)
@@ -137,7 +149,7 @@ def video(tag, tensor, fps=4):
     return Summary(value=[Summary.Value(tag=tag, image=message)])
 
 
-def mesh(tag, vertices, colors=None, faces=None, config_dict=None):
+def mesh(tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: Any = None) -> Any:
     import json
 
     from tensorboard.plugins.mesh import metadata
@@ -167,7 +179,7 @@ def mesh(tag, vertices, colors=None, faces=None, config_dict=None):
     return Summary(value=values)
 
 
-def audio(tag, tensor, sample_rate=44100):
+def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
     import wave
 
     array = to_numpy(tensor).squeeze()
@@ -187,12 +199,12 @@ def audio(tag, tensor, sample_rate=44100):
     return Summary(value=[Summary.Value(tag=tag, audio=message)])
 
 
-def _tensor_summary(tag, plugin, content, tensor):
+def _tensor_summary(tag: str, plugin: Any, content: Any, tensor: Any) -> Any:
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin, content=content))
     return Summary(value=[Summary.Value(tag=tag, metadata=metadata, tensor=tensor)])
 
 
-def text(tag, value):
+def text(tag: str, value: Any) -> Any:
     from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
     tensor = TensorProto(
@@ -205,7 +217,7 @@ def text(tag, value):
     )
 
 
-def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
+def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Any:
     """Precision and recall at thresholds from 0 to 1."""
     from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 
@@ -234,7 +246,7 @@ def pr_curve(tag, labels, predictions, num_thresholds=127, weights=None):
     return _tensor_summary(tag, "pr_curves", content, tensor)
 
 
-def hparams(hparam_dict, metric_dict, hparam_domain_discrete=None):
+def hparams(hparam_dict: Any, metric_dict: Any, hparam_domain_discrete: Any = None) -> Any:
     """The three messages of the hparams page: the experiment, the start of a session and its end."""
     from google.protobuf import struct_pb2
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
@@ -277,7 +289,7 @@ def hparams(hparam_dict, metric_dict, hparam_domain_discrete=None):
     return tuple(result)
 
 
-def custom_scalars(layout):
+def custom_scalars(layout: Any) -> Any:
     """The message that arranges scalars into charts: {category: {chart: ["Multiline" or "Margin", tags]}}."""
     from tensorboard.plugins.custom_scalar import layout_pb2
 
