@@ -10,25 +10,25 @@ import contextlib
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.distributed._group import (
-    ProcessGroup,
-    ReduceOp,
+    ProcessGroup as ProcessGroup,
+    ReduceOp as ReduceOp,
     _world,
-    default_pg_timeout,
-    group,
-    member_group,
+    default_pg_timeout as default_pg_timeout,
+    group as group,
+    member_group as member_group,
 )
 from rushlight.distributed._stores import (
-    DistBackendError,
-    DistError,
-    DistNetworkError,
-    DistQueueEmptyError,
-    DistStoreError,
-    FileStore,
-    HashStore,
-    PrefixStore,
-    Store,
+    DistBackendError as DistBackendError,
+    DistError as DistError,
+    DistNetworkError as DistNetworkError,
+    DistQueueEmptyError as DistQueueEmptyError,
+    DistStoreError as DistStoreError,
+    FileStore as FileStore,
+    HashStore as HashStore,
+    PrefixStore as PrefixStore,
+    Store as Store,
 )
-from rushlight.distributed._tcp_store import TCPStore
+from rushlight.distributed._tcp_store import TCPStore as TCPStore
 
 
 class Backend(str):
@@ -247,41 +247,41 @@ def supports_complex(reduceOp):
     return True
 
 
-from rushlight.distributed._calls import Work  # noqa: E402  these need the groups above
+from rushlight.distributed._calls import Work as Work  # noqa: E402  these need the groups above
 from rushlight.distributed._collectives import (  # noqa: E402
     _all_gather_base,
     _reduce_scatter_base,
-    all_gather,
-    all_gather_coalesced,
-    all_gather_into_tensor,
-    all_gather_single,
-    all_reduce,
-    all_reduce_coalesced,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    monitored_barrier,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_single,
-    reduce_scatter_tensor,
-    scatter,
+    all_gather as all_gather,
+    all_gather_coalesced as all_gather_coalesced,
+    all_gather_into_tensor as all_gather_into_tensor,
+    all_gather_single as all_gather_single,
+    all_reduce as all_reduce,
+    all_reduce_coalesced as all_reduce_coalesced,
+    all_to_all as all_to_all,
+    all_to_all_single as all_to_all_single,
+    barrier as barrier,
+    broadcast as broadcast,
+    gather as gather,
+    monitored_barrier as monitored_barrier,
+    reduce as reduce,
+    reduce_scatter as reduce_scatter,
+    reduce_scatter_single as reduce_scatter_single,
+    reduce_scatter_tensor as reduce_scatter_tensor,
+    scatter as scatter,
 )
 from rushlight.distributed._messages import (  # noqa: E402
-    P2POp,
-    all_gather_object,
-    batch_isend_irecv,
-    broadcast_object_list,
-    gather_object,
-    irecv,
-    isend,
-    recv,
-    recv_object_list,
-    scatter_object_list,
-    send,
-    send_object_list,
+    P2POp as P2POp,
+    all_gather_object as all_gather_object,
+    batch_isend_irecv as batch_isend_irecv,
+    broadcast_object_list as broadcast_object_list,
+    gather_object as gather_object,
+    irecv as irecv,
+    isend as isend,
+    recv as recv,
+    recv_object_list as recv_object_list,
+    scatter_object_list as scatter_object_list,
+    send as send,
+    send_object_list as send_object_list,
 )
 
 TYPE_CHECKING = False

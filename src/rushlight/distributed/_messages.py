@@ -1,13 +1,16 @@
 """Collectives on objects, and messages from one process to another."""
 
+from __future__ import annotations
+
 import pickle
+from typing import Any
 
 import rushlight as rl
 from rushlight.distributed._calls import Work, _collective, _group, _need_tensor, _root
 from rushlight.distributed._group import _bytes_of
 
 
-def all_gather_object(object_list, obj, group=None):
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """object_list becomes the objects of all processes, by pickle."""
     if (own := _group(group, "all_gather_object")) is not None:
         object_list[:] = own.all_objects(obj)

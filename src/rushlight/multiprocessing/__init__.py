@@ -3,14 +3,14 @@
 import multiprocessing
 from multiprocessing import *  # noqa: F403
 
-from .reductions import init_reductions
+from .reductions import init_reductions as init_reductions
 from .spawn import (
-    ProcessContext,
-    ProcessExitedException,
-    ProcessRaisedException,
-    SpawnContext,
-    spawn,
-    start_processes,
+    ProcessContext as ProcessContext,
+    ProcessExitedException as ProcessExitedException,
+    ProcessRaisedException as ProcessRaisedException,
+    SpawnContext as SpawnContext,
+    spawn as spawn,
+    start_processes as start_processes,
 )
 
 __all__ = [

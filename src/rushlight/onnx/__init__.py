@@ -3,7 +3,7 @@
 import enum
 
 import rushlight as rl
-from rushlight._core.unsupported import explain, unsupported_attribute as _unsupported_attribute
+from rushlight._core.unsupported import explain as explain, unsupported_attribute as _unsupported_attribute
 
 producer_name = "pytorch"
 producer_version = rl.__version__

@@ -1,11 +1,16 @@
 """functorch.einops: rearrange."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import rushlight as rl
 from rushlight._ops._rearrange import rearrange as _rearrange
 
-from ._parsing import parse_pattern, validate_rearrange_expressions
+from ._parsing import (
+    parse_pattern as parse_pattern,
+    validate_rearrange_expressions as validate_rearrange_expressions,
+)
 
 __all__ = ["rearrange"]
 
