@@ -64,6 +64,8 @@ class CustomOpDef:
         (<CustomOpDef(doc_def::double)>, tensor([2., 2.]))
     """
 
+    __name__: str  # of its function
+
     def __init__(self, namespace, name, function=None, mutates_args=(), schema=None, tags=()):
         self._namespace, self._name, self._qualname = namespace, name, f"{namespace}::{name}"
         self._function, self._fake, self._setup, self._backward = function, None, None, None

@@ -51,7 +51,8 @@ class WeightsEnum(enum.Enum):
 
     def get_state_dict(self, *args, **kwargs):
         """The weights themselves, from the cache or the network."""
-        return load_state_dict_from_url(self.url, *args, **kwargs)
+        url: Any = self.url
+        return load_state_dict_from_url(url, *args, **kwargs)
 
     def __repr__(self):
         return f"{type(self).__name__}.{self.name}"
