@@ -15,10 +15,10 @@ import start
 import transforms
 import workloads
 
-PICTURE = pathlib.Path(__file__).parent.parent / "docs" / "roofline.svg"
+PLOT = pathlib.Path(__file__).parent.parent / "docs" / "roofline.svg"
 
 
-def parts(quick, picture):
+def parts(quick, plot):
     """name -> (main, arguments)"""
     few = ["--elements", "100000"] if quick else []
     return {
@@ -30,7 +30,7 @@ def parts(quick, picture):
         "conv": (conv.main, ["tiny"] if quick else []),
         "transforms": (transforms.main, ["16 wide"] if quick else []),
         "script": (script.main, ["1000"] if quick else []),
-        "limits": (limits.main, ["--picture", str(picture), *few]),
+        "limits": (limits.main, ["--plot", str(plot), *few]),
     }
 
 
@@ -38,9 +38,9 @@ def main(arguments=None):
     parser = side.parser(__doc__)
     parser.add_argument("part", nargs="*")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--picture", type=pathlib.Path, default=PICTURE)
+    parser.add_argument("--plot", type=pathlib.Path, default=PLOT)
     options = parser.parse_args(arguments)
-    known = parts(options.quick, options.picture)
+    known = parts(options.quick, options.plot)
     common = ["--threads", str(options.threads), "--rounds", "1" if options.quick else str(options.rounds)]
     common += ["--module", options.module, "--rival", options.rival]
     for name in options.part or known:

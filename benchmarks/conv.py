@@ -1,6 +1,6 @@
 """Convolutions against PyTorch, layer by layer: `python benchmarks/conv.py [word ...] [--threads N] [--rounds R]`.
 
-Words select layers by name. Forward, gradient by the input and gradient by the filters are timed apart. GFLOP/s are those
+Words select layers by name. Forward, gradients wrt input and wrt weight are timed separately. GFLOP/s are those
 of the plain formula."""
 
 import side

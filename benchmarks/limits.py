@@ -1,8 +1,8 @@
-"""How near products and streams come to what the machine can do: `python benchmarks/limits.py [--picture FILE]`.
+"""How near products and streams come to what the machine can do: `python benchmarks/limits.py [--plot FILE]`.
 
 The limits are measured, not looked up: the most GFLOP/s that any product reached and the most GB/s that any stream did, in
 either framework. Under them lies the roof, min(GFLOP/s, GB/s x FLOPs per byte); a row says how much of it is used. Bytes
-are those that must be read and written once. The picture (docs/roofline.svg) shows each row under the roof."""
+are those that must be read and written once. The plot (docs/roofline.svg) shows each row under the roof."""
 
 import pathlib
 
@@ -76,7 +76,7 @@ def measure(pair, n):
 def main(arguments=None):
     parser = side.parser(__doc__)
     parser.add_argument("--elements", type=int, default=N, help="of a stream")
-    parser.add_argument("--picture", type=pathlib.Path)
+    parser.add_argument("--plot", type=pathlib.Path)
     options = parser.parse_args(arguments)
     if options.worker:
         side.serve(options.worker, options.threads, answer)
@@ -94,11 +94,11 @@ def main(arguments=None):
             f"{name:18}{flops / ours * 1e-9:10.1f}{size / ours * 1e-9:10.1f}{roof / ours:13.0%}{roof / rival:8.0%}"
             f"{rival / ours:15.2f}x"
         )
-    if options.picture:
+    if options.plot:
         points = [(k, f / b, f / t, f / r) for k, (f, b, t, r) in found.items() if f]
         names = (options.module, "PyTorch" if options.rival == "torch" else options.rival)
-        options.picture.write_text(draw(points, top, band, names))
-        print(f"wrote {options.picture}")
+        options.plot.write_text(draw(points, top, band, names))
+        print(f"wrote {options.plot}")
 
 
 if __name__ == "__main__":

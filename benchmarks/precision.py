@@ -1,6 +1,6 @@
 """Products and convolutions of each precision: `python benchmarks/precision.py [--size 1024] [--repeats 30]`.
 
-GFLOP/s (of convolutions: those of plain sums) and error of each way.
+GFLOP/s (of convolutions: those of plain sums) and error of each precision.
 """
 
 import argparse
@@ -30,8 +30,8 @@ def main():
     exact, size = a.double() @ b.double(), a.double().abs() @ b.double().abs()
     print(f"products of {n} x {n}, {rl.get_num_threads()} threads")
     print(f"{'numbers':<18}{'GFLOP/s':>9}{'largest error / sum of sizes':>31}")
-    ways = [(f"float32 {p}", p, a, b) for p in ("highest", "high", "medium")]
-    for name, precision, x, y in [*ways, ("bfloat16", "highest", a.bfloat16(), b.bfloat16())]:
+    precisions = [(f"float32 {p}", p, a, b) for p in ("highest", "high", "medium")]
+    for name, precision, x, y in [*precisions, ("bfloat16", "highest", a.bfloat16(), b.bfloat16())]:
         rl.set_float32_matmul_precision(precision)
         speed = 2 * n**3 / best_seconds(lambda x=x, y=y: x @ y, args.repeats) / 1e9
         error = ((x @ y).double() - exact).abs().div(size).max().item()

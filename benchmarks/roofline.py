@@ -1,4 +1,4 @@
-"""The picture of `limits.py`: speeds over FLOPs per byte, under the roof of the machine, as SVG."""
+"""The plot of `limits.py`: speeds over FLOPs per byte, under the roof of the machine, as SVG."""
 
 import math
 
@@ -22,7 +22,7 @@ def text(x, y, words, size=13, color=GREY, anchor="start", extra=""):
     return f"<text x='{x:.1f}' y='{y:.1f}' {FONT} font-size='{size}' fill='{color}' text-anchor='{anchor}' {extra}>{words}</text>"
 
 
-def place_labels(points, line):
+def label_positions(points, line):
     """(x, y) of each point's label, off a line; points are (x, y of ours, y of the rival, width of the label)."""
     taken = [(x - 7, at - 7, x + 7, at + 7) for x, *both, _ in points for at in both]
     taken += [(x - 3, y - 3, x + 3, y + 3) for x, y in line]
@@ -113,7 +113,7 @@ def draw(points, top, band, names=("ours", "rival")):
     steps = [x_low * (x_high / x_low) ** (i / 200) for i in range(201)]
     roof = [(at_x(x), at_y(min(top, x * band))) for x in steps]
     boxes = [(at_x(x), at_y(ours), at_y(rival), 6.6 * len(name)) for name, x, ours, rival in points]
-    for (name, *_), (x, y) in zip(points, place_labels(boxes, roof), strict=True):
+    for (name, *_), (x, y) in zip(points, label_positions(boxes, roof), strict=True):
         halo = "paint-order='stroke' stroke='white' stroke-width='4'"
         out.append(text(x, y, name, 13, INK, extra=halo))
     for i, (name, fill, edge) in enumerate(((names[0], OURS, OURS), (names[1], "white", RIVAL))):

@@ -81,12 +81,12 @@ class Pair:
         doubt = (low, high): where a ratio of the two lies between after the usual rounds, both take eight times as
         many, so that one delay decides less, on either side."""
         found = {"rival": {}, "ours": {}}
-        for turn in range(8 * self.rounds if doubt else self.rounds):
-            if turn == self.rounds:
+        for round_ in range(8 * self.rounds if doubt else self.rounds):
+            if round_ == self.rounds:
                 ratios = [found["rival"][k] / found["ours"][k] for k in found["ours"]]
                 if not any(doubt[0] < r < doubt[1] for r in ratios):
                     break
-            for label in sorted(self.workers, reverse=turn % 2 == 0):
+            for label in sorted(self.workers, reverse=round_ % 2 == 0):
                 worker = self.workers[label]
                 worker.stdin.write(json.dumps(request) + "\n")
                 worker.stdin.flush()

@@ -83,11 +83,11 @@ def calls():
         rows[f"hessian of an MLP {w} wide"] = hessian
     for name in ("jacrev", "jacfwd"):
 
-        def of_picture(T, name=name):
+        def of_image(T, name=name):
             f, x = getattr(T.func, name)(cnn(T)), T.randn(1, 3, 16, 16)
             return lambda: f(x)
 
-        rows[f"{name} of a CNN"] = of_picture
+        rows[f"{name} of a CNN"] = of_image
     rows |= {
         "per sample, MLP, 64": lambda T: per_sample(
             T, mlp(T, 64, 128, 10), T.randn(64, 64), T.randint(0, 10, (64,))

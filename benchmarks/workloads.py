@@ -33,7 +33,7 @@ def tiny_regression(T, F):
     return training(T, net, lambda: F.mse_loss(net(x), y), T.optim.SGD(net.parameters(), lr=0.1))
 
 
-def picture_cnn(T, F):
+def image_cnn(T, F):
     net = T.nn.Sequential(
         *[T.nn.Conv2d(1, 32, 3), T.nn.ReLU(), T.nn.Conv2d(32, 64, 3), T.nn.ReLU(), T.nn.MaxPool2d(2)],
         *[T.nn.Dropout(0.25), T.nn.Flatten(), T.nn.Linear(9216, 128), T.nn.ReLU(), T.nn.Linear(128, 10)],
@@ -85,13 +85,13 @@ def small_gpt(T, F, train=True):
             x = x + self.out(y.transpose(1, 2).reshape(b, t, width))
             return x + self.mlp(self.between(x))
 
-    words, places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+    words, positions = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
     blocks, head = nn.Sequential(*[Block() for _ in range(4)]), nn.Linear(width, vocabulary, bias=False)
-    net = nn.ModuleList([words, places, blocks, head])
+    net = nn.ModuleList([words, positions, blocks, head])
     x, y = T.randint(0, vocabulary, (batch, context)), T.randint(0, vocabulary, (batch, context))
 
     def scores():
-        return head(blocks(words(x) + places.weight))
+        return head(blocks(words(x) + positions.weight))
 
     if train:
         return training(
@@ -121,7 +121,7 @@ def word_lstm(T, F):
     return training(T, net, lambda: F.cross_entropy(head(cells(words(x))[0]).view(-1, 1000), y))
 
 
-def picture_gan(T, F):
+def image_gan(T, F):
     nn = T.nn
     maker = nn.Sequential(
         *[nn.ConvTranspose2d(64, 128, 4), nn.BatchNorm2d(128), nn.ReLU()],
@@ -165,9 +165,9 @@ WORKLOADS = {
     "tiny regression": tiny_regression,
     "policy choice": cart_policy,
     "mlp 64 of 784-256-10": lambda T, F: mlp(T, F, 64, (784, 256, 10)),
-    "cnn 64 of 28x28": picture_cnn,
+    "cnn 64 of 28x28": image_cnn,
     "residual net 16 of 32x32": residual_net,
-    "gan 16 of 32x32": picture_gan,
+    "gan 16 of 32x32": image_gan,
     "lstm 35x20 of 256": word_lstm,
     "gpt 12x64 of 128": small_gpt,
     "gpt 12x64 inference": gpt_inference,

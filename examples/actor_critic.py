@@ -5,7 +5,7 @@ critic, which has a loss of its own. Ends with how long the pole stays up (500 a
 
 import argparse
 
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
@@ -16,7 +16,7 @@ LIMIT = 500  # steps of an episode
 
 
 class CartPole:
-    """Many carts at once, after Barto, Sutton and Anderson (1983). State: place, speed, angle, angular speed."""
+    """Many carts at once, after Barto, Sutton and Anderson (1983). State: position, speed, angle, angular speed."""
 
     GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TICK = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 
@@ -35,10 +35,10 @@ class CartPole:
         total = self.CART + self.POLE
         sin, cos = angle.sin(), angle.cos()
         push = (force + self.POLE * self.HALF_LENGTH * w**2 * sin) / total
-        turn = (self.GRAVITY * sin - cos * push) / (self.HALF_LENGTH * (4 / 3 - self.POLE * cos**2 / total))
-        speed_up = push - self.POLE * self.HALF_LENGTH * turn * cos / total
+        torque = (self.GRAVITY * sin - cos * push) / (self.HALF_LENGTH * (4 / 3 - self.POLE * cos**2 / total))
+        speed_up = push - self.POLE * self.HALF_LENGTH * torque * cos / total
         self.state = torch.stack(
-            [x + self.TICK * v, v + self.TICK * speed_up, angle + self.TICK * w, w + self.TICK * turn], 1
+            [x + self.TICK * v, v + self.TICK * speed_up, angle + self.TICK * w, w + self.TICK * torque], 1
         )
         self.age += 1
         fell = (self.state[:, 0].abs() > 2.4) | (self.state[:, 2].abs() > 0.2095)  # 12 degrees
@@ -123,7 +123,7 @@ def evaluate(agent, carts=50):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--picture", default="actor_critic.svg")
+    parser.add_argument("--plot", default="actor_critic.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
     agent = Agent()
@@ -133,13 +133,13 @@ def main():
         f"the pole stays up for {before:.0f} steps before training, {evaluate(agent):.0f} after (limit {LIMIT})"
     )
     save_svg(
-        options.picture,
+        options.plot,
         {"mean of the last 50 episodes": curve},
         title="Balancing a pole",
         x="update",
         y="steps",
     )
-    print(f"picture: {options.picture}")
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

@@ -1,46 +1,46 @@
-"""Finds the line that makes NaN, and mends it: `python examples/anomaly_hunt.py [--steps N] [--picture FILE]`.
+"""Finds the line that makes NaN, and mends it: `python examples/anomaly_hunt.py [--steps N] [--plot FILE]`.
 
 Towns are put on a map by their distances alone. The distance of a town to itself is 0, where the square root has no finite
-slope: the loss is fine, its gradient is NaN. `set_detect_anomaly(True)` stops backward at the function that made it and
+derivative: the loss is fine, its gradient is NaN. `set_detect_anomaly(True)` stops backward at the function that made it and
 names the line that called it. Ends with the error of the map that the mended loss finds, and the map."""
 
 import argparse
 
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
 
 
-def careless(places):
+def careless(towns):
     """Distances between all rows of (N, 2)."""
-    apart = places[:, None] - places[None]
-    return apart.pow(2).sum(-1).sqrt()
+    difference = towns[:, None] - towns[None]
+    return difference.pow(2).sum(-1).sqrt()
 
 
-def careful(places):
+def careful(towns):
     """The same, but the root never sees a 0: the diagonal goes around it."""
-    apart = places[:, None] - places[None]
-    squared = apart.pow(2).sum(-1)
+    difference = towns[:, None] - towns[None]
+    squared = difference.pow(2).sum(-1)
     same = squared == 0
     return torch.where(same, 0.0, torch.where(same, 1.0, squared).sqrt())
 
 
 def solve(distances, function, steps, show=True):
-    """Places (N, 2) whose distances are near the given ones, the loss at the end, and its course."""
+    """Coordinates (N, 2) whose distances are near the given ones, the loss at the end, and its course."""
     torch.manual_seed(1)
-    places = torch.randn(len(distances), 2, requires_grad=True)
-    optimizer = torch.optim.Adam([places], lr=0.05)
+    towns = torch.randn(len(distances), 2, requires_grad=True)
+    optimizer = torch.optim.Adam([towns], lr=0.05)
     losses = []
     progress = tqdm(range(steps), desc="placing towns", unit="step", disable=not show)
     for _ in progress:
         optimizer.zero_grad()
-        loss = (function(places) - distances).pow(2).mean()
+        loss = (function(towns) - distances).pow(2).mean()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
         progress.set_postfix(loss=f"{losses[-1]:.5f}", refresh=False)
-    return places.detach(), losses
+    return towns.detach(), losses
 
 
 def fit_onto(found, true):
@@ -52,7 +52,7 @@ def fit_onto(found, true):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--picture", default="anomaly_hunt.svg")
+    parser.add_argument("--plot", default="anomaly_hunt.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
     towns = torch.rand(30, 2) * 4
@@ -70,10 +70,10 @@ def main():
     found = fit_onto(found, towns)
     error = (found - towns).norm(dim=1).mean().item()
     print(f"careful: loss {losses[0]:.3f} at the first step, {losses[-1]:.2e} at the last")
-    print(f"towns are {error:.4f} from their true places on a map 4 wide")
+    print(f"towns are {error:.4f} from their true towns on a map 4 wide")
     dots = [(towns[:, 0].tolist(), towns[:, 1].tolist()), (found[:, 0].tolist(), found[:, 1].tolist())]
-    save_svg(options.picture, {}, title="Towns found by their distances (grey: the true places)", dots=dots)
-    print(f"picture: {options.picture}")
+    save_svg(options.plot, {}, title="Towns found by their distances (grey: the true towns)", dots=dots)
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A small GPT that learns a poem letter by letter: `python examples/char_gpt.py [--steps N] [--picture FILE]`.
+"""A small GPT that learns a poem letter by letter: `python examples/char_gpt.py [--steps N] [--plot FILE]`.
 
 Ends with verses that it makes up, the loss per character, and the learning curve. The text is "The Raven" by
 Edgar Allan Poe (1845)."""
@@ -7,7 +7,7 @@ import argparse
 import math
 import pathlib
 
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
@@ -39,7 +39,7 @@ class GPT(nn.Module):
         super().__init__()
         self.context = context
         self.letter = nn.Embedding(letters, width)
-        self.place = nn.Embedding(context, width)
+        self.position = nn.Embedding(context, width)
         self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, letters, bias=False)
@@ -58,7 +58,7 @@ class GPT(nn.Module):
             nn.init.zeros_(module.bias)
 
     def forward(self, letters):  # (B, T) -> (B, T, number of letters)
-        x = self.letter(letters) + self.place(torch.arange(letters.shape[1]))
+        x = self.letter(letters) + self.position(torch.arange(letters.shape[1]))
         return self.head(self.norm(self.blocks(x)))
 
     @torch.no_grad()
@@ -92,7 +92,7 @@ def train(net, data, steps, batch=32):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--picture", default="char_gpt.svg")
+    parser.add_argument("--plot", default="char_gpt.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
     text = TEXT.read_text()
@@ -111,8 +111,8 @@ def main():
     print(
         f"loss per character: {losses[0]:.3f} at the start, {last:.3f} at the end (guessing: {math.log(len(letters)):.3f})"
     )
-    save_svg(options.picture, {"loss per character": losses}, title="A GPT learns The Raven", x="step")
-    print(f"picture: {options.picture}")
+    save_svg(options.plot, {"loss per character": losses}, title="A GPT learns The Raven", x="step")
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Losses of one's own, as a function and as a module: `python examples/custom_loss.py [--steps N] [--picture FILE]`.
+"""Losses of one's own, as a function and as a module: `python examples/custom_loss.py [--steps N] [--plot FILE]`.
 
 A loss is any differentiable expression of tensors. The pinball loss makes a network learn a quantile instead of the
 mean; three of them give a band that should hold four points of five. Ends with the share of unseen points below each line,
-and the picture of the band."""
+and a plot of the band."""
 
 import argparse
 
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
@@ -41,7 +41,7 @@ def sample(count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--picture", default="custom_loss.svg")
+    parser.add_argument("--plot", default="custom_loss.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
 
@@ -76,8 +76,8 @@ def main():
     print(f"inside the band of 80 %: {100 * (below[2] - below[0]).item():.1f} %")
     named = {f"{q:.0%}": (grid[:, 0].tolist(), lines[:, i].tolist()) for i, q in enumerate(QUANTILES)}
     dots = [(x[:400, 0].tolist(), y[:400, 0].tolist())]
-    save_svg(options.picture, named, title="Quantiles learned with a pinball loss", x="x", y="y", dots=dots)
-    print(f"picture: {options.picture}")
+    save_svg(options.plot, named, title="Quantiles learned with a pinball loss", x="x", y="y", dots=dots)
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

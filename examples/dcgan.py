@@ -1,4 +1,4 @@
-"""A DCGAN draws handwritten digits: `python examples/dcgan.py [--steps N] [--picture FILE]`.
+"""A DCGAN draws handwritten digits: `python examples/dcgan.py [--steps N] [--plot FILE]`.
 
 The discriminator learns from `fake.detach()`: the graph is cut between the two networks, so its step neither computes
 the generator's gradients nor frees the graph that the generator's own step goes through. Ends with a sheet of digits that nobody
@@ -8,7 +8,7 @@ import argparse
 import pathlib
 
 import numpy as np
-from picture import save_png, sheet
+from plotting import save_png, sheet
 from tqdm import tqdm
 
 import rushlight as torch
@@ -91,7 +91,7 @@ def frechet_distance(a, b):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=2500)
-    parser.add_argument("--picture", default="dcgan.png")
+    parser.add_argument("--plot", default="dcgan.png")
     options = parser.parse_args()
     torch.manual_seed(0)
     images = load()
@@ -106,12 +106,12 @@ def main():
     before = frechet_distance(images, draw(1000))
     train(G, D, images, options.steps)
     after = frechet_distance(images, draw(1000))
-    halves = frechet_distance(images[::2], images[1::2])
+    between = frechet_distance(images[::2], images[1::2])
     print(
-        f"Frechet distance to real digits: {before:.2f} at the start, {after:.2f} at the end (two halves of the real ones: {halves:.2f})"
+        f"Frechet distance to real digits: {before:.2f} at the start, {after:.2f} at the end (two halves of the real ones: {between:.2f})"
     )
-    save_png(options.picture, sheet((draw(240)[:, 0] + 1) / 2, columns=30))
-    print(f"picture: {options.picture}")
+    save_png(options.plot, sheet((draw(240)[:, 0] + 1) / 2, columns=30))
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""Trains a small convolutional network on real handwritten digits: `python examples/digits.py [--epochs N] [--picture FILE]`.
+"""Trains a small convolutional network on real handwritten digits: `python examples/digits.py [--epochs N] [--plot FILE]`.
 
-Ends with the accuracy on digits it has not seen, and a picture: test digits, the wrong ones framed in red with what the
+Ends with the accuracy on digits it has not seen, and an image: test digits, the wrong ones framed in red with what the
 network took them for."""
 
 import argparse
 import pathlib
 
 import numpy as np
-from picture import save_png
+from plotting import save_png
 from tqdm import tqdm
 
 import rushlight as torch
@@ -78,7 +78,7 @@ def draw(images, labels, predicted, path, columns=30):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--picture", default="digits.png")
+    parser.add_argument("--plot", default="digits.png")
     options = parser.parse_args()
     torch.manual_seed(0)
     images, labels, test_images, test_labels = load()
@@ -94,10 +94,8 @@ def main():
     print(
         f"accuracy on unseen digits: {100 * right / len(test_labels):.1f} % ({right} of {len(test_labels)})"
     )
-    draw(test_images, test_labels, predicted, options.picture)
-    print(
-        f"picture: {options.picture} (mistakes framed in red; the bar's length is the digit it was taken for)"
-    )
+    draw(test_images, test_labels, predicted, options.plot)
+    print(f"plot: {options.plot} (mistakes framed in red; the bar's length is the digit it was taken for)")
 
 
 if __name__ == "__main__":

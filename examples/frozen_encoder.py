@@ -1,4 +1,4 @@
-"""A trained encoder, frozen, with a new head on top: `python examples/frozen_encoder.py [--steps N] [--picture FILE]`.
+"""A trained encoder, frozen, with a new head on top: `python examples/frozen_encoder.py [--steps N] [--plot FILE]`.
 
 A network learns to read digits. Then its encoder is frozen, and a new head learns another question, odd or even, from 40
 images. The same head on an encoder that has learned nothing shows what the training was worth. Ends with both accuracies
@@ -8,7 +8,7 @@ import argparse
 import pathlib
 
 import numpy as np
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
@@ -93,14 +93,14 @@ def train_head(model, images, labels, test_images, test_labels, steps, name):
 
 
 def few(labels, count):
-    """The places of the first `count` examples of each label."""
+    """The indices of the first `count` examples of each label."""
     return torch.cat([(labels == label).nonzero()[:count, 0] for label in labels.unique()])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--picture", default="frozen_encoder.svg")
+    parser.add_argument("--plot", default="frozen_encoder.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
     images, labels, test = load()
@@ -125,8 +125,8 @@ def main():
         f"odd or even: {learned[-1]:.1f} % right on the trained encoder, {random[-1]:.1f} % on a random one"
     )
     curves = {"trained encoder": learned, "random encoder": random}
-    save_svg(options.picture, curves, title="A head learns odd from even by 40 images", x="step", y="% right")
-    print(f"picture: {options.picture}")
+    save_svg(options.plot, curves, title="A head learns odd from even by 40 images", x="step", y="% right")
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import argparse
 import math
 import pathlib
 
-from picture import save_svg
+from plotting import save_svg
 from tqdm import tqdm
 
 import rushlight as torch
@@ -69,7 +69,7 @@ def write(net, letters, start, count, temperature=0.6):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--picture", default="lstm_lm.svg")
+    parser.add_argument("--plot", default="lstm_lm.svg")
     options = parser.parse_args()
     torch.manual_seed(0)
     text = TEXT.read_text()
@@ -83,8 +83,8 @@ def main():
     print(write(net, letters, "Quoth the Raven", 300))
     last = math.exp(sum(losses[-20:]) / len(losses[-20:]))
     print(f"perplexity per character: {math.exp(losses[0]):.2f} at the start, {last:.2f} at the end")
-    save_svg(options.picture, {"loss per character": losses}, title="An LSTM learns The Raven", x="step")
-    print(f"picture: {options.picture}")
+    save_svg(options.plot, {"loss per character": losses}, title="An LSTM learns The Raven", x="step")
+    print(f"plot: {options.plot}")
 
 
 if __name__ == "__main__":

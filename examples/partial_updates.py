@@ -1,17 +1,17 @@
-"""Updates a part of the parameters only, in three ways: `python examples/partial_updates.py [--steps N] [--picture FILE]`.
+"""Updates a part of the parameters only, by three methods: `python examples/partial_updates.py [--steps N] [--plot FILE]`.
 
 A classifier that knows eight digits learns the other two without touching what it knows:
 1. rows of one weight: `requires_grad` is for whole tensors, so the gradient of the other rows is set to 0 by hand;
 2. a group with lr=0: its gradient is computed, its parameters stay;
 3. parameters that the optimizer was not given.
-Ends with the accuracies, the number of changed weights for each way, and a picture of the weights."""
+Ends with the accuracies, the number of changed weights for each method, and an image of the weights."""
 
 import argparse
 import copy
 import pathlib
 
 import numpy as np
-from picture import save_png, sheet
+from plotting import save_png, sheet
 from tqdm import tqdm
 
 import rushlight as torch
@@ -53,14 +53,14 @@ def accuracy(net, images, labels):
 
 
 def changed(net, before):
-    """Per parameter: how many of its numbers are not what they were."""
+    """Per parameter: how many of its elements are not what they were."""
     return {k: (v != before[k]).sum().item() for k, v in net.state_dict().items()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--picture", default="partial_updates.png")
+    parser.add_argument("--plot", default="partial_updates.png")
     options = parser.parse_args()
     torch.manual_seed(0)
     images, labels, test_images, test_labels = load()
@@ -127,8 +127,8 @@ def main():
 
     tiles = torch.stack([before["2.weight"], rows_only[2].weight.detach()]).view(20, 8, 8)
     low, high = tiles.min(), tiles.max()
-    save_png(options.picture, sheet((tiles - low) / (high - low), columns=10, scale=5))
-    print(f"picture: {options.picture} (the head's ten rows before and after: only the last two differ)")
+    save_png(options.plot, sheet((tiles - low) / (high - low), columns=10, scale=5))
+    print(f"plot: {options.plot} (the head's ten rows before and after: only the last two differ)")
 
 
 if __name__ == "__main__":

@@ -175,6 +175,6 @@ if __name__ == "__main__":
     import tempfile
 
     for name in sys.argv[1:]:
-        with tempfile.TemporaryDirectory() as place:
-            run_page(pathlib.Path(name).resolve(), pathlib.Path(place))
+        with tempfile.TemporaryDirectory() as folder:
+            run_page(pathlib.Path(name).resolve(), pathlib.Path(folder))
         print(f"{name}: every block runs and shows what the page says")

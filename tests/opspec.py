@@ -65,7 +65,7 @@ def reseed():
 
 
 def randn(*size, dtype=np.float64):
-    """A float64 tensor of normal numbers."""
+    """A float64 tensor of normal values."""
     return rl.tensor(np.asarray(_generator.standard_normal(size), dtype=dtype))
 
 

@@ -18,7 +18,7 @@ ENDINGS = (".pt", ".pth", ".jit", ".ckpt", ".safetensors")
 
 
 def same(a, b):
-    """Whether two loaded objects hold the same tensors in the same places."""
+    """Whether two loaded objects hold the same tensors at the same keys."""
     if isinstance(a, torch.Tensor):
         same_kind = (
             tuple(a.shape) == tuple(b.shape) and str(a.dtype).split(".")[-1] == str(b.dtype).split(".")[-1]

@@ -1,7 +1,7 @@
 """Draws docs/loss_curves.svg: the training programs of tests/programs under PyTorch and under rushlight.
 
 python tools/plot_losses.py            (needs torch; about a minute)
-python tools/plot_losses.py --seeds 8  prints how far losses are apart at most, for each of so many seeds, and
+python tools/plot_losses.py --seeds 8  prints how much losses differ at most, for each of so many seeds, and
                                        how far PyTorch is from itself with other kernels or two threads
 """
 
@@ -32,7 +32,7 @@ def train(*command, names=(), **environment):
     )
 
 
-def apart(ours, theirs):
+def distance(ours, theirs):
     return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
 
 
@@ -46,7 +46,7 @@ def print_seeds(count):
             "two threads": train(names=names, OMP_NUM_THREADS="2"),
         }
         for label, losses in others.items():
-            figures = " ".join(f"{apart(losses[n], theirs[n]):.1e}" for n in names)
+            figures = " ".join(f"{distance(losses[n], theirs[n]):.1e}" for n in names)
             print(f"{program:16} {label:15} {figures}", flush=True)
 
 
@@ -68,7 +68,7 @@ def panel(name, theirs, ours, x0, y0):
     yield f'<text x="{x0 + MARGIN - 3}" y="{y0 + 30}" text-anchor="end">{10**high:.2g}</text>'
     yield f'<text x="{x0 + MARGIN - 3}" y="{y0 + bottom}" text-anchor="end">{10**low:.2g}</text>'
     yield f'<text x="{x0 + right}" y="{y0 + bottom + 14}" text-anchor="end">{len(ours)} steps</text>'
-    yield f'<text x="{x0 + MARGIN}" y="{y0 + bottom + 14}">at most {apart(ours, theirs):.0e} apart</text>'
+    yield f'<text x="{x0 + MARGIN}" y="{y0 + bottom + 14}">at most {distance(ours, theirs):.0e} apart</text>'
     yield f'<polyline points="{points(theirs)}" fill="none" stroke="#f4a582" stroke-width="4"/>'
     yield f'<polyline points="{points(ours)}" fill="none" stroke="#053061" stroke-width="1"/>'
 

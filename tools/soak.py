@@ -111,8 +111,8 @@ def function_raises(net, x, y):
 
 def second_derivative(net, x, y):
     x = x.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(net.first(x).tanh().sum(), x, create_graph=True)
-    return slope.pow(2).mean()
+    (derivative,) = torch.autograd.grad(net.first(x).tanh().sum(), x, create_graph=True)
+    return derivative.pow(2).mean()
 
 
 def shape_error(net, x, y):

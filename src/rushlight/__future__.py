@@ -6,7 +6,7 @@ _overwrite = _swap = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Whether Module.to() and its like put new Parameters in the place of the old ones; else these get new data."""
+    """Whether Module.to() and its like put new Parameters instead of the old ones; else these get new data."""
     global _overwrite
     _overwrite = value
 

@@ -34,7 +34,20 @@ def backward(
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
-    """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad."""
+    """Gradients of this tensor with respect to the leaves of its graph, accumulated in their .grad.
+
+    Args:
+        gradient (Tensor): by which the result is weighted. Default: None, 1 for a single element
+        retain_graph (bool): keeps the graph for another backward. Default: None, create_graph
+        create_graph (bool): records the computation of the gradients. Default: False
+        inputs (sequence of Tensors): the only ones that get gradients. Default: None, all leaves
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> (3 * x).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
+    """
     from . import autograd
 
     autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
@@ -42,7 +55,21 @@ def backward(
 
 @method
 def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces the gradient."""
+    """Calls hook(gradient) when the gradient of this tensor is known; what it returns replaces the gradient.
+
+    Args:
+        hook (callable): returns a Tensor or None.
+
+    Returns:
+        A handle, whose remove() ends it.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(lambda g: 10 * g)
+        >>> x.sum().backward()
+        >>> x.grad
+        tensor([10., 10.])
+    """
     from .utils.hooks import RemovableHandle
 
     if not self.requires_grad:
@@ -58,7 +85,20 @@ def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
 
 @method
 def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-    """Calls hook(tensor) after a gradient has been added to .grad of this leaf."""
+    """Calls hook(tensor) after a gradient has been added to .grad of this leaf.
+
+    Args:
+        hook (callable): its result does not count.
+
+    Returns:
+        A handle, whose remove() ends it.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
+        >>> x.sum().backward()
+        tensor([1., 1.])
+    """
     from .utils.hooks import RemovableHandle
 
     if not self.requires_grad:
@@ -76,7 +116,12 @@ def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> 
 
 @method
 def storage(self) -> Any:
-    """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes)."""
+    """The memory under the tensor, as elements (an old name: untyped_storage() gives the bytes).
+
+    Example:
+        >>> torch.ones(2).untyped_storage().nbytes()
+        8
+    """
     from ._compat.typed_storage import _warn_typed_storage_removal
 
     _warn_typed_storage_removal()
@@ -85,7 +130,15 @@ def storage(self) -> Any:
 
 @method
 def storage_type(self) -> Any:
-    """The class of storage()."""
+    """The class of storage(), an old name.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():  # it is deprecated
+        ...     warnings.simplefilter("ignore")
+        ...     torch.ones(1).storage_type().__name__
+        'FloatStorage'
+    """
     from ._compat import typed_storage as _typed_storage
 
     return getattr(_typed_storage, self._typed_storage()._pickle_storage_type())
@@ -93,7 +146,17 @@ def storage_type(self) -> Any:
 
 @method
 def fill_diagonal_(self, fill_value: complex, wrap: bool = False) -> Tensor:
-    """Writes a number on the diagonal; with wrap, a tall matrix gets it again and again, a row apart."""
+    """Writes a number on the diagonal.
+
+    Args:
+        fill_value (Number): what is written.
+        wrap (bool): begins again below it, after a row between, in a tall matrix. Default: False
+
+    Example:
+        >>> torch.zeros(2, 2).fill_diagonal_(5)
+        tensor([[5., 0.],
+                [0., 5.]])
+    """
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
     if self.dim() > 2 and len(set(self.shape)) > 1:
@@ -124,25 +187,59 @@ def _element_by_element(name, self, function, *others):
 
 @method
 def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
-    """Replaces each element x by callable(x): slow, for the CPU only."""
+    """Replaces each element x by callable(x): slow, for the CPU only.
+
+    Args:
+        callable (callable): from a Python number to one.
+
+    Example:
+        >>> torch.ones(2).apply_(lambda x: x + 1)
+        tensor([2., 2.])
+    """
     return _element_by_element("apply_", self, callable)
 
 
 @method
 def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replaces each element x by callable(x, y), y from the other tensor."""
+    """Replaces each element x by callable(x, y), y from the other tensor.
+
+    Args:
+        tensor (Tensor): broadcasts to this one.
+        callable (callable): from two Python numbers to one.
+
+    Example:
+        >>> torch.ones(2).map_(torch.tensor([1.0, 2.0]), lambda x, y: x + y)
+        tensor([2., 3.])
+    """
     return _element_by_element("map_", self, callable, tensor)
 
 
 @method
 def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replaces each element by callable(element, x, y)."""
+    """Replaces each element by callable(element, x, y).
+
+    Args:
+        x (Tensor): of the same shape.
+        y (Tensor): of the same shape.
+        callable (callable): from three Python numbers to one.
+
+    Example:
+        >>> torch.ones(2).map2_(torch.ones(2), torch.ones(2), lambda a, x, y: a + x + y)
+        tensor([3., 3.])
+    """
     return _element_by_element("map2_", self, callable, x, y)
 
 
 @method
 def record_stream(self, stream: Any) -> None:
-    """Tells an accelerator's allocator of a use on another stream: there is none."""
+    """Tells an accelerator's allocator of a use on another stream: there is none.
+
+    Args:
+        stream (Stream): accepted.
+
+    Example:
+        >>> torch.ones(1).record_stream(torch.Stream())
+    """
 
 
 @method
@@ -230,7 +327,7 @@ def __dir__(self):
 
 @_Attribute
 def _post_accumulate_grad_hooks(self):
-    """The hooks of register_post_accumulate_grad_hook by their numbers, or None."""
+    """The hooks of register_post_accumulate_grad_hook by their ids, or None."""
     return self._get_post_accumulate_hooks()
 
 
@@ -276,10 +373,15 @@ def __reversed__(self):
 
 @method
 def dim_order(self, *, ambiguity_check: bool | list[memory_format] = False) -> tuple[int, ...]:
-    """The dimensions from the farthest apart in memory to the nearest.
+    """The dimensions from the largest stride to the smallest.
 
-    `ambiguity_check` refuses tensors that have several such orders (True), or that have and are laid out in none or in
-    several of a list of memory formats.
+    Args:
+        ambiguity_check (bool or list of memory_formats): refuses tensors that have several such orders (True), or that have
+            and are laid out in none or in several of a list of memory formats. Default: False
+
+    Example:
+        >>> torch.ones(2, 3).t().dim_order()
+        (1, 0)
     """
     steps = self.stride()
     if not isinstance(ambiguity_check, bool) and not (
@@ -297,7 +399,12 @@ def dim_order(self, *, ambiguity_check: bool | list[memory_format] = False) -> t
 
 @method
 def is_distributed(self) -> bool:
-    """False: no tensor is in several places."""
+    """Whether a tensor is sharded: none is.
+
+    Example:
+        >>> torch.ones(1).is_distributed()
+        False
+    """
     return False
 
 
@@ -319,7 +426,16 @@ def __complex__(self):
 
 @method
 def module_load(self, other: Tensor, assign: bool = False) -> Tensor:
-    """What takes the place of this parameter when load_state_dict loads `other`, if parameters are swapped."""
+    """What replaces this parameter when load_state_dict loads `other`, if parameters are swapped.
+
+    Args:
+        other (Tensor): what was saved.
+        assign (bool): whether it is to be taken itself, rather than copied. Default: False
+
+    Example:
+        >>> torch.zeros(2).module_load(torch.ones(2))
+        tensor([1., 1.])
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"module_load(): argument 'other' must be Tensor, not {type(other).__name__}")
     if type(other) is not Tensor and _ops["_overriding"]() == 0 and other._asks():

@@ -49,10 +49,21 @@ PRINT_OPTS = _options
 def set_printoptions(
     precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
 ):
-    """Choose how tensors print.
+    """Chooses how tensors print.
 
-    A `profile` ("default", "short" or "full") is applied first, single options refine it.
-    `sci_mode=None` returns to the automatic choice of scientific notation.
+    Args:
+        precision (int): digits behind the point. Default: None, as before
+        threshold (int): of how many elements on tensors are summarized. Default: None, as before
+        edgeitems (int): how many a summary shows at either end. Default: None, as before
+        linewidth (int): characters of a line. Default: None, as before
+        profile (str): 'default', 'short' or 'full', which single options refine. Default: None
+        sci_mode (bool): whether to write 1.0000e+00. Default: None, where it is needed
+
+    Example:
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor(1 / 3)
+        tensor(0.33)
+        >>> torch.set_printoptions(profile="default")
     """
     if profile is not None:
         if profile not in _PROFILES:
@@ -64,12 +75,26 @@ def set_printoptions(
 
 
 def get_printoptions():
-    """The current print options, as a dict that `set_printoptions(**...)` accepts."""
+    """The current print options, as a dict that `set_printoptions(**...)` accepts.
+
+    Example:
+        >>> torch.get_printoptions()["precision"]
+        4
+    """
     return _options.asdict()
 
 
 class printoptions:
-    """Context manager: `set_printoptions` for the duration of a block."""
+    """A block with other print options.
+
+    Args:
+        options (object): those of set_printoptions.
+
+    Example:
+        >>> with torch.printoptions(precision=2):
+        ...     print(torch.tensor(1 / 3))
+        tensor(0.33)
+    """
 
     def __init__(self, **options):
         self.options = options

@@ -179,18 +179,18 @@ def _pull_back(
 
 def _positions(argnums: Any, count: int, where: Any) -> Any:
     """argnums as a tuple of indices >= 0."""
-    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
-    if not all(isinstance(n, int) for n in numbers):
+    positions = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not all(isinstance(n, int) for n in positions):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {argnums}")
-    if not numbers:
+    if not positions:
         raise RuntimeError("argnums must be non-empty: it names the arguments to differentiate by")
-    for n in numbers:
+    for n in positions:
         if not -count <= n < count:
             raise RuntimeError(f"{where}: Got argnum={n}, but only {count} positional inputs")
-    numbers = tuple(n % count for n in numbers)
-    if len(set(numbers)) != len(numbers):
+    positions = tuple(n % count for n in positions)
+    if len(set(positions)) != len(positions):
         raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return numbers
+    return positions
 
 
 class _Trace:
@@ -207,14 +207,14 @@ class _Trace:
         forward: bool = False,
     ) -> None:
         recorded = forward or rl.is_grad_enabled()  # under no_grad() a gradient is a plain value
-        numbers = _positions(argnums, len(args), where)
+        positions = _positions(argnums, len(args), where)
         args = list(args)
 
         with rl.enable_grad():
-            chosen, self.inputs = _fresh(tuple(args[n] for n in numbers))
+            chosen, self.inputs = _fresh(tuple(args[n] for n in positions))
             # Forward mode may write to its arguments: they are no leaves, but the first step of the graph.
             given = tree_map(_begun, chosen) if forward else chosen
-            for n, value in zip(numbers, given, strict=True):
+            for n, value in zip(positions, given, strict=True):
                 args[n] = value
             _transforms.depth += 1
             try:

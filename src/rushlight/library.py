@@ -134,7 +134,7 @@ class CustomOpDef:
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
         """What a class or mode with __torch_dispatch__ does with the operator: fn(mode or class, func, types, args,
-        kwargs) is called in the place of its handler."""
+        kwargs) is called instead of its handler."""
         if fn is None:
             return lambda f: self.register_torch_dispatch(torch_dispatch_class, f)
         self._handlers[torch_dispatch_class] = fn
@@ -228,7 +228,7 @@ class CustomOpDef:
         return tuple(positional), {**named, **left}
 
     def _default(self, argument):
-        """As the function has it: schemas know numbers for types."""
+        """As the function has it: schemas write types as integers."""
         function: Any = self._function or self._kernel
         try:
             own = inspect.signature(function).parameters[argument.name].default
@@ -335,17 +335,17 @@ def _call_mapped(op, args, kwargs):
     inner = [each(a, lambda v: v._value if _vmap.batched_at(v, number) else v) for a in args]
     named = {k: each(a, lambda v: v._value if _vmap.batched_at(v, number) else v) for k, a in kwargs.items()}
     info = types.SimpleNamespace(batch_size=level.size, randomness=level.randomness)
-    results, places = op._vmap(info, dims, *inner, **named)
+    results, out_dims = op._vmap(info, dims, *inner, **named)
 
-    def wrapped(value, place):
+    def wrapped(value, dim):
         if isinstance(value, (list, tuple)):
-            each_place = place if isinstance(place, (list, tuple)) else [place] * len(value)
-            return type(value)(map(wrapped, value, each_place))
-        if place is None or not isinstance(value, rl.Tensor):
+            each_dim = dim if isinstance(dim, (list, tuple)) else [dim] * len(value)
+            return type(value)(map(wrapped, value, each_dim))
+        if dim is None or not isinstance(value, rl.Tensor):
             return value
-        return _vmap.wrap(value.movedim(place, 0), number)
+        return _vmap.wrap(value.movedim(dim, 0), number)
 
-    return wrapped(results, places)
+    return wrapped(results, out_dims)
 
 
 def _asks(args):

@@ -194,7 +194,7 @@ class Overload:
         return result
 
     def handler(self, owner):
-        """What was registered for a class or mode in the place of its __torch_dispatch__: nothing."""
+        """What was registered for a class or mode instead of its __torch_dispatch__: nothing."""
         return
 
     def decompose(self, *args, **kwargs):

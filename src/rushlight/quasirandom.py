@@ -67,10 +67,10 @@ class SobolEngine:
         triangle = np.tril(rl.randint(2, (self.dimension, bits, bits), generator=generator).numpy())
         index = np.arange(bits)
         triangle[:, index, index] = 1
-        places = np.arange(bits - 1, -1, -1)
-        digits = self._v[:, :, None] >> places & 1  # (dimension, number, digit)
+        shifts = np.arange(bits - 1, -1, -1)
+        digits = self._v[:, :, None] >> shifts & 1  # (dimension, number, digit)
         mixed = np.einsum("dij,dnj->dni", triangle, digits) & 1
-        self._v = (mixed << places).sum(2)
+        self._v = (mixed << shifts).sum(2)
 
     @property
     def shift(self):

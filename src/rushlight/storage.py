@@ -174,7 +174,7 @@ def _from_file(filename, shared=False, nbytes=0):
 
 
 def _from_buffer(buffer, byte_order="native", *, count=-1, offset=0, dtype=None):
-    """A copy of the bytes of an object; of numbers in another byte order with `dtype`."""
+    """A copy of the bytes of an object; of values in another byte order with `dtype`."""
     import sys
 
     data = memoryview(buffer).cast("B")

@@ -41,7 +41,7 @@ CALLS = {
         lambda x, y: (x * y, (x * x).sum()), (lib.arange(3.0), lib.ones(3)), **k
     ),
     "jacobian constant": lambda m, lib, **k: m.jacobian(lambda x: x.new_ones(2), lib.ones(3), **k),
-    "jacobian apart": lambda m, lib, **k: m.jacobian(detour, lib.ones(3), **k),
+    "jacobian detached": lambda m, lib, **k: m.jacobian(detour, lib.ones(3), **k),
     "jacobian of number": lambda m, lib, **k: m.jacobian(lambda x: 3, lib.ones(3), **k),
     "jacobian at number": lambda m, lib, **k: m.jacobian(lambda x: x, 3, **k),
     "jacobian linear": lambda m, lib, **k: m.jacobian(lambda x: x * 2, lib.ones(3), **k),

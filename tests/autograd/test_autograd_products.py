@@ -9,7 +9,7 @@ import rushlight as rl
 SHAPES = ((3,), (3, 3), (1, 3, 3), (2, 3, 3), (2, 1, 3, 3), (1, 1, 3, 3))
 
 
-def gradient_after_write(T, shapes, outside, turned, inputs):
+def gradient_after_write(T, shapes, outside, transposed, inputs):
     """The gradient of the operand that is part of the graph, written to after it was multiplied by a view that was made
     outside of it; an error's class if the shapes do not fit, or backward is refused.
     """
@@ -17,7 +17,7 @@ def gradient_after_write(T, shapes, outside, turned, inputs):
     with T.no_grad():
         view = leaves[outside][...]
     part = leaves[1 - outside] * 1.0
-    part = part.transpose(0, -1) if turned and part.dim() > 1 else part
+    part = part.transpose(0, -1) if transposed and part.dim() > 1 else part
     try:
         y = T.matmul(*((part, view) if outside else (view, part)))
         part.mul_(2)
@@ -34,8 +34,8 @@ def gradient_after_write(T, shapes, outside, turned, inputs):
 @pytest.mark.filterwarnings("ignore:The .grad attribute")
 def test_a_view_from_outside_the_graph_keeps_the_other_operand_as_torch(outside, inputs):
     torch = pytest.importorskip("torch")
-    for *shapes, turned in itertools.product(SHAPES, SHAPES, (False, True)):
-        case = shapes, outside, turned, inputs
+    for *shapes, transposed in itertools.product(SHAPES, SHAPES, (False, True)):
+        case = shapes, outside, transposed, inputs
         assert gradient_after_write(rl, *case) == gradient_after_write(torch, *case), case
 
 

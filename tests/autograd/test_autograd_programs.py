@@ -86,9 +86,11 @@ def _check(programs, leaves, steps):
                 run([v + sign * 1e-6 * u if i == k else v.clone() for i, v in enumerate(values)]).item()
                 for sign in (1, -1)
             ]
-        slope = (ends[0] - ends[1]) / 2e-6
+        derivative = (ends[0] - ends[1]) / 2e-6
         ours = 0.0 if g is None else (g * u).sum().item()
-        if not all(abs(v) < 1e3 for v in (slope, ours, ends[0])):  # too steep for differences, or no number
+        if not all(
+            abs(v) < 1e3 for v in (derivative, ours, ends[0])
+        ):  # too steep for differences, or no number
             return 0
-        assert ours == pytest.approx(slope, rel=1e-3, abs=1e-4), (leaves, steps)
+        assert ours == pytest.approx(derivative, rel=1e-3, abs=1e-4), (leaves, steps)
     return 1

@@ -220,11 +220,11 @@ def test_results_keep_the_order_of_their_operands_in_memory():
     assert (x + 1).stride() == x.stride() == (3, 6, 1)
     assert (2**x).stride() == (6, 3, 1)
     assert rl.where(x > 0, 1.0, rl.zeros(3)).stride() == (3, 6, 1)
-    turned = rl.arange(12.0).view(2, 2, 3).permute(0, 2, 1)
-    assert turned[rl.tensor([0, 0, 1])].stride() == (6, 1, 3)
+    permuted = rl.arange(12.0).view(2, 2, 3).permute(0, 2, 1)
+    assert permuted[rl.tensor([0, 0, 1])].stride() == (6, 1, 3)
     out = rl.empty(0)
     assert rl.mul(x, 2, out=out).stride() == (3, 6, 1)
-    assert rl.equal(out, x * 2) and rl.equal(turned[rl.tensor([1, 0])], turned.flip(0))
+    assert rl.equal(out, x * 2) and rl.equal(permuted[rl.tensor([1, 0])], permuted.flip(0))
 
 
 def test_cumprod_stops_at_zeros():
@@ -382,7 +382,7 @@ def test_as_subclass_is_a_view():
 
 
 @pytest.mark.parametrize("bias, name", [(True, "AddmmBackward0"), (False, "MmBackward0")])
-def test_linear_of_a_matrix_is_named_as_its_product(bias, name):
+def test_linear_of_a_matrix_is_named_as_its_matmul(bias, name):
     assert rl.nn.Linear(3, 4, bias=bias)(rl.ones(2, 3)).grad_fn.name() == name
 
 
@@ -404,7 +404,7 @@ def test_unbind_of_nothing_looks_at_the_history():
         lambda x: x.unfold(0, 2, 1).as_strided((3, 2), (1, 0)),
     ],
 )
-def test_second_derivative_of_strides_over_shared_places(dtype, read):
+def test_second_derivative_of_strides_over_shared_memory(dtype, read):
     x = leaf(1.0, 2.0, 3.0, dtype=dtype)
     assert rl.autograd.gradgradcheck(lambda x: read(x) ** 3, (x,))
 

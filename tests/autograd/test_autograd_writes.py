@@ -173,7 +173,7 @@ def test_a_fill_refuses_numbers_that_the_type_cannot_hold(size, dtype, value):
             x.masked_fill_(mask, given)
 
 
-def written_after_product(a, b, write):
+def written_after_matmul(a, b, write):
     """The gradients of a @ b after a write to the memory of a, and those without it."""
     x, w = leaf(*range(1, 13)), leaf(*range(1, 7))
     found = []
@@ -208,13 +208,13 @@ def written_after_product(a, b, write):
     ],
 )
 def test_what_a_product_would_rearrange_may_be_written_to(a, b, write):
-    got, expected = written_after_product(a, b, write)
+    got, expected = written_after_matmul(a, b, write)
     assert got == expected
 
 
 def test_what_a_product_reads_as_it_lies_may_not_be_written_to():
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        written_after_product(lambda p: p.view(2, 2, 3), lambda q: q.view(3, 2), lambda p: p.mul_(2))
+        written_after_matmul(lambda p: p.view(2, 2, 3), lambda q: q.view(3, 2), lambda p: p.mul_(2))
 
 
 def test_copies_for_products_are_differentiated_again_and_freed():
@@ -457,9 +457,9 @@ def test_a_gradient_whose_elements_share_memory_is_not_added_to():
 def test_addcdiv_does_not_keep_its_dividend_for_second_derivatives():
     x, a = rl.ones(3), rl.full((3,), 2.0)
     b = rl.full((3,), 4.0, requires_grad=True)
-    (slope,) = rl.autograd.grad(rl.addcdiv(x, a, b).sum(), b, create_graph=True)
+    (derivative,) = rl.autograd.grad(rl.addcdiv(x, a, b).sum(), b, create_graph=True)
     a.zero_()
-    slope.sum().backward()
+    derivative.sum().backward()
     assert b.grad.tolist() == [2 * 2 / 4**3] * 3
 
 
@@ -472,8 +472,8 @@ def test_absolute_values_of_complex_numbers_are_laid_out_like_them():
 def test_the_gradient_of_no_elements_is_a_constant():
     x = rl.ones(1, 3, requires_grad=True)
     part = x.narrow(0, 0, 0)
-    (slope,) = rl.autograd.grad(part.as_strided((), ()).square().sum(), part, create_graph=True)
-    assert slope.shape == (0, 3) and not slope.requires_grad
+    (derivative,) = rl.autograd.grad(part.as_strided((), ()).square().sum(), part, create_graph=True)
+    assert derivative.shape == (0, 3) and not derivative.requires_grad
 
 
 @pytest.mark.parametrize(

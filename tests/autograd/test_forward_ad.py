@@ -189,13 +189,13 @@ class Doubled(rl.autograd.Function):
     """x * 2, with a jvp that multiplies by another number."""
 
     @staticmethod
-    def forward(ctx, x, y, slope):
-        ctx.slope = slope
+    def forward(ctx, x, y, factor):
+        ctx.factor = factor
         return x * 2 + y
 
     @staticmethod
     def jvp(ctx, x_t, y_t, _):
-        return x_t * ctx.slope + y_t
+        return x_t * ctx.factor + y_t
 
 
 def test_jvp_of_a_function():

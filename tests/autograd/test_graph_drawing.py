@@ -1,4 +1,4 @@
-"""rushlight.graph: the picture of what was recorded."""
+"""rushlight.graph: the drawing of what was recorded."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -37,14 +37,14 @@ def words(svg):
 
 def test_modules_are_named_and_nested():
     net = Net()
-    picture = rl.graph(net(rl.randn(2, 4)).sum())
-    text = str(picture).splitlines()
+    drawing = rl.graph(net(rl.randn(2, 4)).sum())
+    text = str(drawing).splitlines()
     assert text[0].startswith("10 ops, 6 leaves")
     assert text[1].startswith("Net ") and text[2].startswith("  first: Block")
     assert text[3].startswith("    fc: Linear") and "weight 4×4, bias 4" in text[3]
     assert any(line.startswith("    0: Block") for line in text)
     assert "return x + self.act(self.fc(x))" in text[3] and "test_graph_drawing.py:" in text[3]
-    shown = words(picture.svg())
+    shown = words(drawing.svg())
     for title in (
         "Net",
         "first: Block",
@@ -74,9 +74,9 @@ def test_boxes_do_not_overlap_and_stay_inside():
     )  # the frames Net, first, rest, 0 and 1; three boxes in each Block; Sum
     for i, a in enumerate(boxes):
         for b in boxes[:i]:
-            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+            separate = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
             inside = all((p <= q) == (k < 2) or p == q for k, (p, q) in enumerate(zip(b, a)))
-            assert apart or inside, (a, b)
+            assert separate or inside, (a, b)
 
 
 def test_the_page_has_a_block_per_module_and_links_that_lead_there(tmp_path):
@@ -93,10 +93,10 @@ def test_shared_and_repeated_parts():
     h = rl.zeros(1, 3)
     for _ in range(3):
         h = cell(rl.randn(1, 3), h)
-    picture = rl.graph([h.sum(), h.mean()])
-    assert str(picture).count("RNNCell") == 3
-    assert str(picture).startswith("14 ops, 4 leaves")
-    shown = words(picture.svg())
+    drawing = rl.graph([h.sum(), h.mean()])
+    assert str(drawing).count("RNNCell") == 3
+    assert str(drawing).startswith("14 ops, 4 leaves")
+    shown = words(drawing.svg())
     assert shown.count("RNNCell") == 3 and "Sum" in shown and "Mean" in shown
 
 
@@ -133,9 +133,9 @@ def test_long_graphs_are_folded():
     for _ in range(2000):
         y = y * 1.0
         y = y.sin()
-    picture = rl.graph(y.sum())
-    assert any("… 3,882 ops …" in word for word in words(picture.svg()))
-    assert len(words(picture.svg())) < 600
+    drawing = rl.graph(y.sum())
+    assert any("… 3,882 ops …" in word for word in words(drawing.svg()))
+    assert len(words(drawing.svg())) < 600
 
 
 def test_a_graph_does_not_keep_its_model():
@@ -152,14 +152,14 @@ def test_a_graph_does_not_keep_its_model():
 
 
 def test_save_and_notebooks(tmp_path):
-    picture = rl.graph(Net()(rl.randn(2, 4)).sum())
+    drawing = rl.graph(Net()(rl.randn(2, 4)).sum())
     for name in ("a.svg", "a.html", "a.txt"):
-        picture.save(tmp_path / name)
+        drawing.save(tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8")
-    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == picture._repr_svg_() == picture.svg()
-    assert "<iframe" in picture._repr_html_()
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == drawing._repr_svg_() == drawing.svg()
+    assert "<iframe" in drawing._repr_html_()
     with pytest.raises(ValueError, match="ends in"):
-        picture.save(tmp_path / "a.png")
+        drawing.save(tmp_path / "a.png")
 
 
 def test_what_has_no_graph():

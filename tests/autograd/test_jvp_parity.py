@@ -34,8 +34,8 @@ def translated(value):
     return type(value)(map(translated, value)) if isinstance(value, list | tuple) else value
 
 
-def places(values):
-    """Where among the arguments differentiable tensors stand: (argument, place in the list or None)."""
+def positions(values):
+    """Where among the arguments differentiable tensors stand: (argument, index in the list or None)."""
     for i, v in enumerate(values):
         for k, t in enumerate(v) if isinstance(v, list | tuple) else [(None, v)]:
             if isinstance(t, rl.Tensor) and (t.is_floating_point() or t.is_complex()):
@@ -67,7 +67,7 @@ def test_every_op(spec):
     generator = np.random.default_rng(0)
     for sample in spec.samples():
         values = [sample.input, *sample.args]
-        at = list(places(values))
+        at = list(positions(values))
         tangents = []
         for i, k in at:
             x = values[i] if k is None else values[i][k]

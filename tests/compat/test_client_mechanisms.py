@@ -160,8 +160,8 @@ def test_fill_diagonal_and_element_functions():
 
 def test_gradient_of_samples():
     x = rl.tensor([0.0, 1.0, 3.0, 4.0])
-    (slope,) = rl.gradient(x**2, spacing=(x,), edge_order=2)
-    assert rl.allclose(slope, 2 * x)  # exact for a parabola, uneven steps and both ends included
+    (derivative,) = rl.gradient(x**2, spacing=(x,), edge_order=2)
+    assert rl.allclose(derivative, 2 * x)  # exact for a parabola, uneven steps and both ends included
     rows, columns = rl.gradient(rl.arange(6.0).view(2, 3), spacing=2.0)
     assert rows.tolist() == [[1.5] * 3] * 2 and columns.tolist() == [[0.5] * 3] * 2
     with pytest.raises(RuntimeError, match="edge_order"):

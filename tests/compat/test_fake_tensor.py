@@ -87,8 +87,8 @@ def test_real_tensors_are_converted_once(mode):
     assert row.storage_offset() == 3 and row.elem.untyped_storage().nbytes() == 24
     parameter = mode.from_tensor(nn.Parameter(base))
     assert isinstance(parameter, nn.Parameter) and parameter.requires_grad
-    turned = mode.from_tensor(base.t())
-    assert turned.shape == (3, 2) and turned.stride() == (1, 3)
+    transposed = mode.from_tensor(base.t())
+    assert transposed.shape == (3, 2) and transposed.stride() == (1, 3)
     with pytest.raises(AssertionError, match="Mixing fake modes"):
         FakeTensorMode().from_tensor(fake)
 

@@ -141,7 +141,7 @@ def test_names_of_functions(function, name, module):
     assert pickle.loads(pickle.dumps(function)) is function
 
 
-def test_methods_and_functions_are_told_apart():
+def test_methods_and_functions_are_distinguished():
     import pickle
 
     log = []

@@ -63,7 +63,7 @@ def test_dims_of_an_export():
         Dim("a", min=3, max=2)
 
 
-def test_grouped_products():
+def test_grouped_mm():
     x, w = rl.arange(12.0).reshape(4, 3), rl.arange(12.0).reshape(2, 3, 2)
     ends = rl.tensor([1, 4], dtype=rl.int32)
     by_rows = rl._grouped_mm(x, w, offs=ends)

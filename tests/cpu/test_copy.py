@@ -42,13 +42,13 @@ def test_one_value_for_a_row(n, dtype):
     column = array(3, 1).astype(dtype)
     wide = rl.from_numpy(column).expand(3, n)
     assert (wide.contiguous().numpy() == np.broadcast_to(column, (3, n))).all()
-    room = rl.zeros(3, n + 5, dtype=getattr(rl, dtype))
-    room[:, 1 : n + 1].copy_(wide)
-    room[:, n + 2 :].fill_(1)
+    buffer = rl.zeros(3, n + 5, dtype=getattr(rl, dtype))
+    buffer[:, 1 : n + 1].copy_(wide)
+    buffer[:, n + 2 :].fill_(1)
     expected = np.zeros((3, n + 5), dtype)
     expected[:, 1 : n + 1] = column
     expected[:, n + 2 :] = 1
-    assert (room.numpy() == expected).all()
+    assert (buffer.numpy() == expected).all()
 
 
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 100, 40001])

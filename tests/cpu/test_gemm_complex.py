@@ -41,7 +41,7 @@ def test_products_of_complex_matrices(m, n, k, dtype):
     want = a.astype(np.complex128) @ b.astype(np.complex128)
     add, transposed_add = rl.tensor(c), rl.tensor(c.T.copy()).t()
     for left, right in itertools.product((0, 1, 2), (0, 1, 2)):
-        x, y = (_laid_out(z, way) for z, way in ((a, left), (b, right)))
+        x, y = (_laid_out(z, layout) for z, layout in ((a, left), (b, right)))
         near(x @ y, want, dtype)
         near(rl.addmm(add, x, y, beta=0.5, alpha=2 - 1j), 0.5 * c + (2 - 1j) * want, dtype)
         near(rl.addmm(transposed_add, x, y, beta=0.5 + 2j), (0.5 + 2j) * c + want, dtype)
@@ -51,10 +51,10 @@ def test_products_of_complex_matrices(m, n, k, dtype):
         near(rl.mm(rl.tensor(a), rl.tensor(b), out=out), want, dtype)
 
 
-def _laid_out(x, way):
-    if way == 0:
+def _laid_out(x, layout):
+    if layout == 0:
         return rl.tensor(x)
-    if way == 1:
+    if layout == 1:
         return rl.tensor(x.T.copy()).t()
     return rl.tensor(np.repeat(x, 2, axis=1))[:, ::2]
 

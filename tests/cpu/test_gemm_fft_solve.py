@@ -1,4 +1,4 @@
-"""Products, systems of equations and Fourier transforms: sizes at which their ways part, against NumPy."""
+"""GEMM, systems of equations and Fourier transforms: sizes at which their algorithms change, against NumPy."""
 
 import itertools
 import math

@@ -6,7 +6,7 @@ import rushlight as rl
 import rushlight.nn.functional as F
 
 EPS = {rl.bfloat16: 2.0**-8, rl.float16: 2.0**-11}
-HALVES = list(EPS)
+REDUCED = list(EPS)
 SHAPES = [
     (1, 1, 1),
     (1, 7, 1),
@@ -40,7 +40,7 @@ def near(result, exact, size, dtype):
     return bool(((result.double() - exact).abs() <= allowed).all())
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_products_of_all_orders(shape, dtype):
     m, k, n = shape
@@ -55,7 +55,7 @@ def test_products_of_all_orders(shape, dtype):
     assert near(out, exact, size, dtype)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_products_that_are_added(shape, dtype):
     m, k, n = shape
@@ -72,7 +72,7 @@ def test_products_that_are_added(shape, dtype):
     )
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("shape", SHAPES[:10])
 def test_batches(shape, dtype):
     m, k, n = shape
@@ -89,14 +89,14 @@ def test_batches(shape, dtype):
         assert near(x @ y, exact, size, dtype)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_nothing_to_sum_and_nothing_to_give(dtype):
     assert (rl.ones(3, 0, dtype=dtype) @ rl.ones(0, 20, dtype=dtype)).eq(0).all()
     assert (rl.ones(0, 3, dtype=dtype) @ rl.ones(3, 20, dtype=dtype)).shape == (0, 20)
     assert rl.addmm(rl.ones(4), rl.ones(3, 0), rl.ones(0, 4)).eq(1).all()
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("rows", [1, 8, 40])
 def test_special_values(rows, dtype):
     """An odd step of the sum is paired with nothing, not with what lies behind."""
@@ -115,7 +115,7 @@ def test_special_values(rows, dtype):
     assert int(y.isnan().sum()) == rows
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize(
     "shape",
     [(1, 64, 7), (4, 600, 129), (11, 1030, 200), (64, 200, 40), (150, 1100, 300), (300, 64, 500)],
@@ -155,7 +155,7 @@ CONVS = [
     (1, 70, 40, 13, dict(kernel=(5, 1), padding=(2, 0), stride=2)),
     (2, 1, 20, 30, dict(kernel=3)),
     (1, 4, 8, 12, dict(kernel=(3, 1))),
-    # as much to multiply as Winograd's way takes
+    # as much to multiply as Winograd's algorithm takes
     (8, 64, 64, 24, dict(kernel=3, padding=1)),
     # strides: phases that no window sees, and windows that leave positions out
     (2, 20, 18, 11, dict(kernel=1, stride=2)),
@@ -169,7 +169,7 @@ CONVS = [
 
 
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize(("batch", "channels", "filters", "side", "how"), CONVS)
 def test_convolutions(batch, channels, filters, side, how, dtype, last):
     how = dict(how)
@@ -193,7 +193,7 @@ def test_convolutions(batch, channels, filters, side, how, dtype, last):
         assert (ours.double() - expected).abs().max().item() <= 2 * EPS[dtype] * scale
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize(
     ("kernel", "how"),
     [
@@ -243,7 +243,7 @@ def test_convolutions_at_any_number_of_threads(channels, filters, how, last):
     assert all(a.equal(b) for other in found[1:] for a, b in zip(found[0], other))
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_relu_of_every_half(dtype):
     every = rl.arange(-(2**15), 2**15).to(rl.int16).view(dtype)
     x = every.clone().requires_grad_()
@@ -259,10 +259,10 @@ def test_relu_of_every_half(dtype):
     assert rl.equal(strided.view(rl.int16), y.detach().view(rl.int16))
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, *REDUCED])
 @pytest.mark.parametrize("name", ["gelu", "silu"])
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 1000, 40001])
-def test_smooth_activations_and_their_slopes(n, name, dtype):
+def test_smooth_activations_and_their_derivatives(n, name, dtype):
     x = rl.linspace(-12, 12, n).to(dtype)
     dy = rl.linspace(2, -1, n).to(dtype)
     found = []
@@ -282,7 +282,7 @@ def test_smooth_activations_and_their_slopes(n, name, dtype):
         assert ((result.double() - wanted).abs() <= allowed).all() and result.equal(same)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("n", [1, 7, 15, 16, 17, 33, 1000])
 def test_cheap_elementwise_operations_round_once(n, dtype):
     """Computed in float and rounded: with scalars, strides, and what is left behind whole registers."""
@@ -315,7 +315,7 @@ def test_cheap_elementwise_operations_round_once(n, dtype):
             assert (same | (expected.isnan() & ours.isnan()) | ours.float().eq(expected)).all()
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize(
     "shape", [(1, 1), (3, 7), (5, 8), (4, 64), (9, 100), (37, 1030), (600, 33), (3, 9000), (2, 3, 50)]
 )

@@ -115,7 +115,7 @@ def test_filtered_resize(shape, size, dtype):
     tall, wide = triangle_filter(shape[2], size[0]), triangle_filter(shape[3], size[1])
     expected = np.einsum("ih,nchw,jw->ncij", tall, a, wide)
     got = F.interpolate(rl.tensor(a), size=size, mode="bilinear", antialias=True).numpy()
-    # Places are computed in the type of the elements.
+    # Coordinates are computed in the type of the elements.
     np.testing.assert_allclose(got, expected, atol=2e-4 if dtype == "float32" else 1e-12)
 
 
@@ -250,18 +250,18 @@ def test_pixels_shuffled_with_channels_last(shape, factor):
 
 @pytest.mark.skipif(rl.backends.cpu.get_cpu_capability() == "DEFAULT", reason="needs fused products")
 @pytest.mark.parametrize("n", [7, 28, 33])
-def test_places_of_a_grid_are_rounded_once(n):
+def test_points_of_a_grid_are_rounded_once(n):
     """At the middles of pixels the last bit decides whose derivative the gradient is."""
     from fractions import Fraction
 
     positions = rl.linspace(-1, 1, n, dtype=rl.float64) * (n - 1) / n
     grid = rl.stack([positions, rl.zeros_like(positions)], -1).view(1, 1, n, 2).requires_grad_()
-    slopes = np.arange(1, n)
-    row = rl.tensor(np.concatenate([[0], np.cumsum(slopes)]), dtype=rl.float64)
+    derivatives = np.arange(1, n)
+    row = rl.tensor(np.concatenate([[0], np.cumsum(derivatives)]), dtype=rl.float64)
     F.grid_sample(row.expand(1, 1, 2, n), grid, padding_mode="border", align_corners=False).sum().backward()
     for g, derivative in zip(positions.tolist(), grid.grad[0, 0, :, 0].tolist(), strict=True):
         at = float(Fraction(g + 1) * n - 1) / 2
-        assert derivative == (slopes[math.floor(at)] * n / 2 if 0 < at < n - 1 else 0)
+        assert derivative == (derivatives[math.floor(at)] * n / 2 if 0 < at < n - 1 else 0)
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])

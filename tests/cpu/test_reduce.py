@@ -1,4 +1,4 @@
-"""Kernels along a dimension (reductions, softmax, normalisation, distances): shapes at which their ways part, against NumPy."""
+"""Kernels along a dimension (reductions, softmax, normalisation, distances): shapes at which their algorithms change, against NumPy."""
 
 import ctypes
 import math
@@ -158,7 +158,7 @@ def test_softmax_of_half_columns_rounds_once(shape, dtype):
     x = (rl.tensor(array(*shape)) * 4).to(dtype)
     x[0, 1, 1] = -math.inf
     for f in (rl.softmax, rl.log_softmax):
-        # As float, then rounded: at most one unit in the last place apart, where the float itself is on the edge.
+        # As float, then rounded: at most one unit in the last place off, where the float itself is on the edge.
         expected = f(x.float(), 1).to(dtype).view(rl.int16).int()
         assert (f(x, 1).view(rl.int16).int() - expected).abs().max() <= 1
 

@@ -1,4 +1,4 @@
-"""Sorting, selecting and counting kernels: lengths and types at which their ways part, against NumPy."""
+"""Sorting, selecting and counting kernels: lengths and types at which their algorithms change, against NumPy."""
 
 import itertools
 import math
@@ -82,7 +82,7 @@ def test_sorting_elements_of_64_bits(n):
         np.testing.assert_array_equal(rl.tensor(np.stack([x, x], 1)).sort(0).indices[:, 1], order)
 
 
-# A handful of elements is ranked, short rows and long ones are sorted: at the sizes where the ways part.
+# A handful of elements is ranked, short rows and long ones are sorted: at the sizes where the algorithm changes.
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 16, 17, 32, 33, 48, 49, 64, 65])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_order_of_short_rows(n, dtype):

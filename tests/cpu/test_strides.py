@@ -9,7 +9,7 @@ import rushlight as rl
 import rushlight.nn.functional as F
 from rushlight.autograd import gradcheck, gradgradcheck
 
-HALVES = [rl.bfloat16, rl.float16]
+REDUCED = [rl.bfloat16, rl.float16]
 
 
 def array(*shape, seed=0, dtype=np.float32):
@@ -29,7 +29,7 @@ def with_gradient(run, x, *parameters):
     return [y.detach(), *rl.autograd.grad(y, [x, *parameters], up)]
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *REDUCED])
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(
     "shape", [(5, 3, 7, 9), (2, 64, 8, 8), (3, 33, 5, 5), (7, 2, 3, 3), (4, 300, 9, 9), (2, 5, 3, 4, 5)]
@@ -114,7 +114,7 @@ def test_softmax_of_doubles(n, log):
     np.testing.assert_allclose(got.numpy(), expected, rtol=1e-13, atol=1e-15 if log else 1e-300)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("n", [1, 10, 33, 700, 9000])
 def test_half_rows_are_what_they_are_alone(n, dtype):
     x, g = rl.tensor(array(21, n)).to(dtype), rl.tensor(array(21, n, seed=1)).to(dtype)
@@ -135,7 +135,7 @@ def test_half_rows_are_what_they_are_alone(n, dtype):
             assert rl.equal(all_rows[5:6], alone)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_cross_entropy_of_half_precision_images(dtype):
     x, t = (
         rl.tensor(array(2, 5, 7, 90)).to(dtype).requires_grad_(),
@@ -230,7 +230,7 @@ POOLS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *REDUCED])
 @pytest.mark.parametrize(
     "shape", [(2, 5, 9, 11), (3, 70, 8, 8), (2, 3, 6, 5, 4), (2, 1, 8, 8), (1, 33, 20, 20)]
 )
@@ -255,7 +255,7 @@ def test_pooling_in_both_orders(name, shape, dtype):
         )
 
 
-def test_places_of_maxima_in_both_orders():
+def test_indices_of_maxima_in_both_orders():
     x = rl.tensor(array(2, 37, 6, 6))
     y, positions = F.max_pool2d(channels_last(x), 2, return_indices=True)
     expected, same = F.max_pool2d(x, 2, return_indices=True)
@@ -320,7 +320,7 @@ def test_filters_of_one_tap_in_both_orders(dtype, bias):
             rl.testing.assert_close(got.contiguous(), expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_signs_of_reduced_precision(dtype):
     x = rl.tensor([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, 1e-7, -1e-7] * 9).to(dtype)
     for given in (x, x[::2]):
@@ -394,7 +394,7 @@ def test_different_integers_and_their_extremes(dtype, n):
     assert (low.item(), high.item()) == (x[::2].min(), x[::2].max())
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, rl.float64, *REDUCED])
 def test_dropout_keeps_what_its_slope_keeps(dtype):
     for x in (rl.ones(33, 70), rl.ones(70, 33).t(), rl.ones(2, 50_000)[:, ::2], rl.ones(0, 3)):
         x = x.to(dtype).detach().requires_grad_()
@@ -410,7 +410,7 @@ def test_dropout_keeps_what_its_slope_keeps(dtype):
     assert rl.autograd.grad(y, x, rl.full_like(y, math.nan))[0].isnan().all()
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("weight", [0.3, 0.7, -2.5, math.nan])
 def test_lerp_of_reduced_precision_by_a_scalar_rounds_once(weight, dtype):
     x, y = (rl.tensor(array(70, 33, seed=i)).to(dtype) for i in (0, 1))

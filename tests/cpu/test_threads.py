@@ -62,10 +62,10 @@ def matmuls(check=False):
     results = []
     shapes = [(500, 300, 97), (1030, 257, 65), (130, 512, 520), (96, 700, 1), (25, 600, 500), (700, 40, 16)]
     for m, k, n in [*shapes, (13, 513, 33), (260, 512, 700)]:
-        for turn_a in (False, True):
-            for turn_b in (False, True):
-                a = rl.randn(k, m).t() if turn_a else rl.randn(m, k)
-                b = rl.randn(n, k).t() if turn_b else rl.randn(k, n)
+        for flip_a in (False, True):
+            for flip_b in (False, True):
+                a = rl.randn(k, m).t() if flip_a else rl.randn(m, k)
+                b = rl.randn(n, k).t() if flip_b else rl.randn(k, n)
                 row, full = rl.randn(n), rl.randn(m, n)
                 got = (a @ b, rl.addmm(row, a, b), rl.addmm(full, a, b, beta=0.5, alpha=2))
                 results += got
@@ -73,7 +73,7 @@ def matmuls(check=False):
                     exact = a.double() @ b.double()
                     wanted = ((exact, 1), (exact + row, 1), (2 * exact + 0.5 * full, 2))
                     for y, (want, alpha) in zip(got, wanted, strict=True):
-                        assert float((y - want).abs().max()) < 2e-4 * alpha, (m, k, n, turn_a, turn_b)
+                        assert float((y - want).abs().max()) < 2e-4 * alpha, (m, k, n, flip_a, flip_b)
     q, k, v = (rl.randn(2, 3, 200, 40, requires_grad=True) for _ in range(3))
     for causal in (False, True):
         results.append(rl.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
@@ -98,7 +98,7 @@ def test_layers_do_not_depend_on_threads(n):
 
 
 @pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.complex64, rl.int16, rl.uint8])
-def test_places_that_meet_do_not_depend_on_threads(dtype):
+def test_indices_that_meet_do_not_depend_on_threads(dtype):
     """A large target is shared out: each of its elements still sees its values in order."""
 
     def puts():

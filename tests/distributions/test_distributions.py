@@ -90,7 +90,7 @@ def pair(name):
 
 
 def outcome(function):
-    """A value as (shape, flat numbers), or the type of the exception."""
+    """A value as (shape, flat values), or the type of the exception."""
     try:
         value = function()
     except (NotImplementedError, RuntimeError, AttributeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Function transforms against torch.func (by values computed with torch on the same numbers)."""
+"""Function transforms against torch.func (by values computed with torch on the same values)."""
 
 import pytest
 

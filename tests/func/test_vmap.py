@@ -61,7 +61,7 @@ ONE = {
     "index none": lambda x: x[None, :, 1],
     "index tensor": lambda x: x[INDEX] + x[:, INDEX].sum() + x.index_select(0, INDEX),
     "index two": lambda x: x[INDEX, INDEX] + x[INDEX, :, None].sum(),
-    "index apart": lambda x: x.unsqueeze(1)[INDEX, :, INDEX],
+    "indices not adjacent": lambda x: x.unsqueeze(1)[INDEX, :, INDEX],
     "gather": lambda x: x.gather(1, x.argsort(1)),
     "gather constant": lambda x: x.gather(0, INDEX.unsqueeze(1).expand(2, 4)),
     "scatter": lambda x: rl.zeros(3, 4, dtype=x.dtype).scatter(1, x.argsort(1), x),
@@ -355,7 +355,7 @@ def test_results_of_unknown_size():
     assert vmap(lambda v: v[rl.tensor([True, False, True])])(randn(2, 3)).shape == (2, 2)
 
 
-def test_turned_in_place():
+def test_transposed_in_place():
     x = randn(2, 3, 1, 4)
     for f, shape in ((lambda v: v.transpose_(0, -1), (4, 1, 3)), (lambda v: v.squeeze_(), (3, 4)),
                      (lambda v: v.squeeze_(1), (3, 4)), (lambda v: v.unsqueeze_(-1), (3, 1, 4, 1)),

@@ -128,8 +128,8 @@ def test_strided_rows(hidden):
     torch.testing.assert_close(
         torch.autograd.grad(got.sum(), whole)[0], torch.autograd.grad(expected.sum(), whole)[0]
     )
-    turned = torch.randn(5, 6).t()
-    assert fuse(gelu)(turned).stride() == gelu(turned).stride()
+    transposed = torch.randn(5, 6).t()
+    assert fuse(gelu)(transposed).stride() == gelu(transposed).stride()
 
 
 def test_what_a_program_is_not_made_for_runs_as_it_is():
@@ -340,7 +340,7 @@ def test_long_expressions(tmp_path):
         )
 
 
-def test_equal_functions_of_other_places():
+def test_equal_functions_of_other_files():
     """Functions of the same text keep their own names."""
     made = []
     for factor in (2.0, 3.0):

@@ -62,11 +62,11 @@ def test_elementwise():
     y += x
     y.div_(2)
     same(y, parts)
-    turned = x.transpose(1, 2)
-    assert not turned.is_contiguous() and turned.contiguous().is_contiguous()
-    same(turned / 2, [t.t() / 2 for t in parts])
+    transposed = x.transpose(1, 2)
+    assert not transposed.is_contiguous() and transposed.contiguous().is_contiguous()
+    same(transposed / 2, [t.t() / 2 for t in parts])
     with pytest.raises(RuntimeError, match="NestedTensor must be contiguous to get buffer"):
-        turned.sin()
+        transposed.sin()
     with pytest.raises(RuntimeError, match="but got a nested self and non-nested other"):
         x + rl.ones(3)
     with pytest.raises(RuntimeError, match="do not mix"):
@@ -82,12 +82,12 @@ def test_gradients():
     rl.testing.assert_close(a.grad, 2 * a.detach())
     rl.testing.assert_close(b.grad, 2 * b.detach())
     leaf = nested((2, 3), (4, 3), requires_grad=True)[0]
-    turned = leaf.transpose(1, 2)
-    turned.backward(
+    transposed = leaf.transpose(1, 2)
+    transposed.backward(
         rl.nested.nested_tensor([rl.full((3, 2), 2.0, dtype=rl.float64), rl.ones(3, 4, dtype=rl.float64)])
     )
     same(leaf.grad, [rl.full((2, 3), 2.0, dtype=rl.float64), rl.ones(4, 3, dtype=rl.float64)])
-    assert leaf.is_leaf and not turned.is_leaf
+    assert leaf.is_leaf and not transposed.is_leaf
     seen = []
     leaf.register_hook(seen.append)
     leaf[0].sum().backward()
@@ -181,10 +181,10 @@ def test_files(weights_only):
     file = io.BytesIO()
     rl.save([x, x.transpose(1, 2)], file)
     file.seek(0)
-    loaded, turned = rl.load(file, weights_only=weights_only)
+    loaded, transposed = rl.load(file, weights_only=weights_only)
     same(loaded, parts)
-    same(turned, [t.t() for t in parts])
-    assert not turned.is_contiguous()
+    same(transposed, [t.t() for t in parts])
+    assert not transposed.is_contiguous()
 
 
 def test_vmap_runs_on_each():

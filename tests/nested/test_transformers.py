@@ -114,8 +114,8 @@ def test_bias_of_another_type_where_products_come_first():
         rl.randn(2, 5, dtype=rl.float64),
         rl.ones(2, dtype=rl.float16),
     )
-    turned = x.transpose(0, 1)
-    rl.testing.assert_close(rl.nn.functional.linear(turned, w, b), turned @ w.t() + 1)
+    transposed = x.transpose(0, 1)
+    rl.testing.assert_close(rl.nn.functional.linear(transposed, w, b), transposed @ w.t() + 1)
     with pytest.raises(RuntimeError, match="same dtype"):
         rl.nn.functional.linear(x, w, b)
     attention = rl.nn.MultiheadAttention(4, 2, batch_first=True, dtype=rl.float64).eval()

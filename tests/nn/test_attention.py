@@ -41,7 +41,7 @@ MASKS = {
     "none": lambda n, h, m, k: None,
     "boolean": lambda n, h, m, k: rl.rand(m, k) > 0.4,
     "padding": lambda n, h, m, k: rl.rand(n, 1, 1, k) > 0.3,
-    "numbers": lambda n, h, m, k: rl.randn(n, h, m, k),
+    "additive": lambda n, h, m, k: rl.randn(n, h, m, k),
     "infinities": lambda n, h, m, k: rl.zeros(h, m, k).masked_fill(rl.rand(h, m, k) > 0.5, -INF),
     "a number a row": lambda n, h, m, k: rl.randn(m, 1),
 }
@@ -80,9 +80,9 @@ def test_causal(length):
 
 @pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16, rl.float16])
 @pytest.mark.parametrize("queries", [1, 2, 3, 4, 5, 9, 17, 40])
-@pytest.mark.parametrize("name", ["none", "boolean", "padding", "numbers", "causal"])
+@pytest.mark.parametrize("name", ["none", "boolean", "padding", "additive", "causal"])
 def test_shared_heads(name, queries, dtype):
-    """Several heads of queries on one of keys and values; half types; the same bits for every number of threads."""
+    """Several heads of queries on one of keys and values; fp16 and bf16; the same bits for every number of threads."""
     rl.manual_seed(0)
     before = rl.get_num_threads()
     for share in (1, 2, 4):
@@ -148,7 +148,7 @@ def test_mask_with_a_gradient():
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 def test_multihead_layouts(batch_first, padded):
-    """The way without weights gives what the way with weights does, for either order of batch and length."""
+    """The path without weights gives what the path with weights does, for either order of batch and length."""
     rl.manual_seed(0)
     net = rl.nn.MultiheadAttention(24, 4, batch_first=batch_first).eval()
     x = rl.randn(3, 10, 24) if batch_first else rl.randn(10, 3, 24)

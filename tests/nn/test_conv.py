@@ -1,11 +1,11 @@
-"""Convolutions: every way of computing them against float64, the same bits for every number of threads."""
+"""Convolutions: every algorithm for them against float64, the same bits for every number of threads."""
 
 import pytest
 
 import rushlight as rl
 import rushlight.nn.functional as F
 
-# (op, input, weight, arguments): shapes that take different ways through the kernels
+# (op, input, weight, arguments): shapes that take different code paths
 SHAPES = {
     "winograd, many tiles": ("conv2d", (8, 32, 30, 29), (40, 32, 3, 3), {"padding": 1}),
     "winograd, few tiles": ("conv2d", (16, 48, 4, 4), (64, 48, 3, 3), {"padding": 1}),
@@ -37,8 +37,8 @@ SHAPES = {
     "strided 4x4, tiny planes": ("conv2d", (6, 20, 8, 8), (33, 20, 4, 4), {"stride": 2, "padding": 1}),
     "stride 3, dilation 2": ("conv2d", (2, 4, 40, 37), (5, 4, 3, 2), {"stride": 3, "padding": 2, "dilation": 2}),
     "strided, several blocks of channels": ("conv2d", (9, 20, 9, 11), (90, 20, 5, 5), {"stride": 2, "padding": 2}),
-    "taps that meet no place": ("conv2d", (1, 32, 8, 1), (64, 16, 3, 3), {"stride": 2, "padding": 2, "groups": 2}),
-    "one place": ("conv2d", (3, 16, 4, 4), (1, 16, 4, 4), {}),
+    "taps that see only padding": ("conv2d", (1, 32, 8, 1), (64, 16, 3, 3), {"stride": 2, "padding": 2, "groups": 2}),
+    "one output pixel": ("conv2d", (3, 16, 4, 4), (1, 16, 4, 4), {}),
     "one channel": ("conv2d", (4, 1, 28, 28), (32, 1, 3, 3), {}),
     "one image, many channels": ("conv2d", (1, 130, 7, 7), (136, 130, 3, 3), {"padding": 1}),
     "1x1": ("conv2d", (2, 37, 14, 14), (21, 37, 1, 1), {}),
@@ -46,8 +46,8 @@ SHAPES = {
     "groups": ("conv2d", (2, 12, 20, 20), (18, 4, 3, 3), {"groups": 3, "padding": 1}),
     "groups, one register of channels": ("conv2d", (2, 48, 15, 31), (48, 16, 3, 3), {"groups": 3, "padding": 1}),
     "groups, two registers of channels": ("conv2d", (2, 64, 13, 27), (64, 32, 3, 3), {"groups": 2, "padding": 1}),
-    "windows that tile the picture": ("conv2d", (3, 5, 38, 37), (40, 5, 7, 6), {"stride": (7, 6)}),
-    "windows that tile all of the picture": ("conv2d", (2, 3, 36, 60), (50, 3, 4, 20), {"stride": (4, 20)}),
+    "windows that tile the image": ("conv2d", (3, 5, 38, 37), (40, 5, 7, 6), {"stride": (7, 6)}),
+    "windows that tile all of the image": ("conv2d", (2, 3, 36, 60), (50, 3, 4, 20), {"stride": (4, 20)}),
     "windows that tile, one image": ("conv2d", (1, 4, 32, 47), (33, 4, 8, 8), {"stride": 8}),
     "windows that tile, many images": ("conv2d", (23, 3, 256, 256), (32, 3, 16, 16), {"stride": 16}),
     "windows that tile, 1d": ("conv1d", (2, 9, 103), (48, 9, 10), {"stride": 10}),
@@ -58,16 +58,16 @@ SHAPES = {
     "many filters, uneven": ("conv2d", (2, 70, 20, 67), (195, 70, 2, 3), {"stride": (2, 3), "padding": (1, 4), "dilation": 2}),
     "many filters, taps that see nothing": ("conv2d", (5, 64, 2, 3), (200, 64, 7, 7), {"stride": 2, "padding": 6}),
     "many filters, long rows": ("conv1d", (2, 100, 190), (200, 100, 3), {"stride": 2}),
-    "many filters, far apart": ("conv1d", (2, 130, 900), (200, 130, 3), {"stride": 20, "padding": 1}),
+    "many filters, large stride": ("conv1d", (2, 130, 900), (200, 130, 3), {"stride": 20, "padding": 1}),
     "many filters, 3d": ("conv3d", (2, 20, 5, 7, 6), (192, 20, 3, 3, 3), {"stride": 2, "padding": 1}),
     "many filters, transposed": ("conv_transpose2d", (2, 200, 6, 7), (200, 64, 4, 4), {"stride": 2, "padding": 1}),
-    "many filters, single places": ("conv2d", (4, 260, 7, 6), (194, 260, 1, 1), {}),
-    "many filters, single places of one image": ("conv2d", (1, 260, 13, 11), (194, 260, 1, 1), {}),
-    "many filters, single places of wide planes": ("conv2d", (2, 260, 23, 24), (194, 260, 1, 1), {}),
-    "many filters, single places, strided": ("conv2d", (3, 260, 13, 15), (194, 260, 1, 1), {"stride": 2}),
+    "many filters, 1x1": ("conv2d", (4, 260, 7, 6), (194, 260, 1, 1), {}),
+    "many filters, 1x1 of one image": ("conv2d", (1, 260, 13, 11), (194, 260, 1, 1), {}),
+    "many filters, 1x1 of wide planes": ("conv2d", (2, 260, 23, 24), (194, 260, 1, 1), {}),
+    "many filters, 1x1, strided": ("conv2d", (3, 260, 13, 15), (194, 260, 1, 1), {"stride": 2}),
     "filters that see little": ("conv1d", (1, 1, 5003), (50, 1, 10), {"stride": 5}),
     "filters that see little, one channel": ("conv2d", (9, 1, 29, 33), (21, 1, 3, 3), {"padding": (1, 2)}),
-    "filters that see little, far apart": ("conv2d", (2, 3, 70, 150), (31, 3, 4, 5), {"stride": 3, "padding": (3, 4), "dilation": (1, 2)}),
+    "small receptive field, large stride": ("conv2d", (2, 3, 70, 150), (31, 3, 4, 5), {"stride": 3, "padding": (3, 4), "dilation": (1, 2)}),
     "far steps": ("conv2d", (2, 3, 70, 150), (20, 3, 11, 9), {"stride": (4, 5), "padding": 2}),
     "taps in the frame": ("conv2d", (2, 18, 14, 15), (30, 18, 3, 3), {"padding": 8, "dilation": 8}),
     "taps in the frame, some rows alone": ("conv2d", (9, 20, 9, 8), (50, 20, 3, 3), {"padding": (11, 2), "dilation": (5, 2)}),
@@ -75,9 +75,9 @@ SHAPES = {
     "taps in the frame, 3-d": ("conv3d", (5, 20, 2, 7, 6), (40, 20, 3, 3, 3), {"padding": (2, 1, 1)}),
     "taps in the frame, 3-d, few channels": ("conv3d", (3, 4, 3, 9, 9), (6, 2, 5, 3, 3), {"padding": 2, "stride": (1, 2, 1), "groups": 2}),
     "taps in the frame, transposed": ("conv_transpose3d", (4, 24, 3, 8, 7), (24, 20, 3, 4, 3), {"stride": 2, "padding": 1}),
-    "windows as wide as the picture": ("conv2d", (9, 1, 20, 37), (24, 1, 3, 37), {}),
-    "windows as wide as the picture, 3-d": ("conv3d", (3, 4, 9, 5, 6), (16, 2, 2, 5, 6), {"groups": 2, "padding": (1, 0, 0)}),
-    "windows nearly as large as the picture": ("conv2d", (3, 6, 14, 15), (20, 6, 11, 12), {"padding": (1, 0)}),
+    "windows as wide as the image": ("conv2d", (9, 1, 20, 37), (24, 1, 3, 37), {}),
+    "windows as wide as the image, 3-d": ("conv3d", (3, 4, 9, 5, 6), (16, 2, 2, 5, 6), {"groups": 2, "padding": (1, 0, 0)}),
+    "windows nearly as large as the image": ("conv2d", (3, 6, 14, 15), (20, 6, 11, 12), {"padding": (1, 0)}),
     "windows nearly as large, one image": ("conv2d", (1, 5, 40, 31), (20, 5, 7, 29), {"stride": (2, 1), "dilation": (3, 1)}),
     "windows nearly as large, 1-d": ("conv1d", (19, 3, 70), (18, 3, 64), {"padding": 2}),
     "windows nearly as large, one filter each": ("conv2d", (3, 6, 9, 9), (6, 1, 7, 7), {"groups": 6}),
@@ -85,14 +85,14 @@ SHAPES = {
     "far taps without a frame": ("conv2d", (3, 20, 30, 33), (40, 20, 3, 3), {"dilation": 13}),
     "depthwise": ("conv2d", (2, 9, 30, 30), (9, 1, 5, 5), {"groups": 9, "padding": 2}),
     "depthwise, strided, two each": ("conv2d", (2, 9, 31, 30), (18, 1, 3, 3), {"groups": 9, "stride": 2}),
-    "padding beyond the picture": ("conv2d", (2, 4, 3, 3), (4, 4, 3, 3), {"padding": 5}),
+    "padding beyond the image": ("conv2d", (2, 4, 3, 3), (4, 4, 3, 3), {"padding": 5}),
     "very wide": ("conv2d", (1, 4, 3, 1500), (5, 4, 3, 3), {"padding": 1}),
     "1-d": ("conv1d", (2, 5, 900), (7, 5, 10), {"stride": 5}),
     "3-d": ("conv3d", (2, 3, 6, 9, 8), (7, 3, 3, 3, 3), {"padding": 1}),
     "3-d, strided": ("conv3d", (1, 4, 9, 8, 9), (8, 2, 2, 3, 1), {"stride": (2, 1, 2), "padding": (1, 1, 0), "groups": 2}),
     "transposed": ("conv_transpose2d", (3, 20, 4, 4), (20, 12, 4, 4), {"stride": 2, "padding": 1}),
     "transposed, many channels": ("conv_transpose2d", (3, 40, 5, 5), (40, 70, 3, 3), {"stride": 2, "padding": 1}),
-    "transposed, from one place": ("conv_transpose2d", (5, 8, 1, 1), (8, 12, 4, 4), {}),
+    "transposed, from one pixel": ("conv_transpose2d", (5, 8, 1, 1), (8, 12, 4, 4), {}),
     "transposed, gaps": ("conv_transpose2d", (2, 6, 9, 9), (6, 4, 2, 2), {"stride": 3, "output_padding": 2, "groups": 2}),
     "transposed, depthwise": ("conv_transpose2d", (2, 6, 9, 9), (6, 1, 4, 4), {"stride": 2, "padding": 1, "groups": 6}),
     "transposed 1-d": ("conv_transpose1d", (2, 6, 50), (6, 4, 8), {"stride": 4, "padding": 2}),
@@ -146,7 +146,7 @@ def test_same_bits_for_every_number_of_threads(name):
             assert rl.equal(got, one)
 
 
-TURNED = {
+CHANNELS_LAST = {
     "dilated parts": ("conv2d", (2, 32, 28, 32), (40, 32, 3, 3), {"padding": 2, "dilation": 2}),
     "filters that leave lanes over, strided": ("conv2d", (2, 21, 17, 19), (20, 21, 3, 3), {"stride": 2, "padding": 1}),
     "transposed, long strides": ("conv_transpose2d", (2, 21, 5, 6), (21, 18, 8, 8), {"stride": 4, "padding": 2}),
@@ -155,47 +155,47 @@ TURNED = {
     "wide dilation, groups": ("conv2d", (2, 32, 26, 27), (32, 16, 3, 3), {"padding": 7, "dilation": 7, "groups": 2}),
     "groups, strided": ("conv2d", (3, 64, 15, 14), (64, 16, 3, 3), {"padding": 1, "stride": 2, "groups": 4}),
     "a long row": ("conv2d", (1, 16, 1, 700), (24, 16, 1, 5), {"padding": (0, 2)}),
-    "small pictures": ("conv2d", (9, 24, 4, 5), (40, 24, 5, 5), {"padding": 2}),
+    "small images": ("conv2d", (9, 24, 4, 5), (40, 24, 5, 5), {"padding": 2}),
     "depthwise, many channels": ("conv2d", (2, 75, 9, 13), (75, 1, 5, 3), {"padding": (2, 1), "groups": 75}),
     "depthwise, strided": ("conv2d", (3, 40, 12, 11), (40, 1, 7, 7), {"padding": 3, "stride": 2, "groups": 40}),
     "depthwise, dilated": ("conv2d", (1, 33, 20, 19), (33, 1, 3, 3), {"padding": 4, "dilation": 4, "groups": 33}),
     "transposed 2x2": ("conv_transpose2d", (2, 48, 6, 9), (48, 40, 2, 2), {"stride": 2}),
-    "transposed, taps that meet no place": ("conv_transpose2d", (2, 40, 3, 2), (40, 17, 3, 3), {"stride": (3, 2), "padding": 1}),
+    "transposed, taps that see only padding": ("conv_transpose2d", (2, 40, 3, 2), (40, 17, 3, 3), {"stride": (3, 2), "padding": 1}),
     "transposed, depthwise, many channels": ("conv_transpose2d", (2, 40, 6, 5), (40, 1, 4, 4), {"stride": 2, "padding": 1, "groups": 40}),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("name", CHANNELS_LAST)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("filters", ["row-major", "channels last"])
 def test_channels_last(name, dtype, filters):
     """Results in the order of the input, within the error of their type; the same bits for every number of threads."""
-    op, xs, ws, arguments = TURNED[name]
+    op, xs, ws, arguments = CHANNELS_LAST[name]
     given = [t.to(getattr(rl, dtype)) for t in tensors(op, xs, ws, arguments)]
     exact = run(op, *(t.double() for t in given), arguments)
     last = rl.channels_last if len(xs) == 4 else rl.channels_last_3d
     x, w, b, g = given
-    turned = (x.to(memory_format=last), w.to(memory_format=last) if filters != "row-major" else w, b)
+    converted = (x.to(memory_format=last), w.to(memory_format=last) if filters != "row-major" else w, b)
     rl.set_num_threads(1)
-    results = run(op, *turned, g.to(memory_format=last), arguments)
+    results = run(op, *converted, g.to(memory_format=last), arguments)
     assert results[0].is_contiguous(memory_format=last)
     tolerance = {"float32": 5e-5, "float64": 1e-13, "bfloat16": 1e-2}[dtype]
     for got, expected in zip(results, exact, strict=True):
         assert (got.double() - expected).abs().max().item() <= tolerance * expected.abs().max().item()
     rl.set_num_threads(3)
-    for got, one in zip(run(op, *turned, g.to(memory_format=last), arguments), results, strict=True):
+    for got, one in zip(run(op, *converted, g.to(memory_format=last), arguments), results, strict=True):
         assert rl.equal(got, one)
 
 
-@pytest.mark.parametrize("name", [n for n in TURNED if TURNED[n][0] == "conv2d"])
+@pytest.mark.parametrize("name", [n for n in CHANNELS_LAST if CHANNELS_LAST[n][0] == "conv2d"])
 def test_doubles_against_columns(name):
     """Every sum of products written out."""
-    op, xs, ws, arguments = TURNED[name]
+    op, xs, ws, arguments = CHANNELS_LAST[name]
     x, w, b, _ = (t.double() for t in tensors(op, xs, ws, arguments))
     groups = arguments.get("groups", 1)
     seen = F.unfold(
         x, ws[2:], **{k: v for k, v in arguments.items() if k != "groups"}
-    )  # (N, C * taps, places)
+    )  # (N, C * taps, positions)
     seen = seen.unflatten(1, (groups, -1))
     expected = (
         rl.einsum("gok,ngkp->ngop", w.reshape(groups, ws[0] // groups, -1), seen).flatten(1, 2) + b[:, None]

@@ -264,7 +264,7 @@ def test_linear_of_empty_vectors_has_gradients(shape, out):
 
 
 def test_affine_grid_rounds_twice():
-    """Of one rounding more or less, some of the 28 places would be another side of their pixel's middle."""
+    """Of one rounding more or less, some of the 28 points would be another side of their pixel's middle."""
     import numpy as np
 
     identity = rl.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])

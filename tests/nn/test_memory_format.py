@@ -9,7 +9,7 @@ from rushlight.nn import functional as F
 LAST, LAST_3D = rl.channels_last, rl.channels_last_3d
 
 
-def picture(*sizes):
+def image(*sizes):
     rl.manual_seed(0)
     return rl.randn(*sizes)
 
@@ -28,7 +28,7 @@ KEPT = {
     "batch_norm eval": (nn.BatchNorm2d(4).eval(), (144, 1, 24, 4)),
     "group_norm": (nn.GroupNorm(2, 4), (144, 1, 24, 4)),
     "max_pool2d": (nn.MaxPool2d(2), (36, 1, 12, 4)),
-    "places of max_pool2d": (lambda x: F.max_pool2d(x, 2, return_indices=True)[1], (36, 1, 12, 4)),
+    "indices of max_pool2d": (lambda x: F.max_pool2d(x, 2, return_indices=True)[1], (36, 1, 12, 4)),
     "avg_pool2d": (nn.AvgPool2d(2), (36, 1, 12, 4)),
     "adaptive_avg_pool2d": (nn.AdaptiveAvgPool2d(2), (16, 1, 8, 4)),
     "adaptive_avg_pool2d 1": (nn.AdaptiveAvgPool2d(1), (4, 1, 4, 4)),
@@ -53,17 +53,17 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 def test_channels_stay_last(name):
     function, strides = KEPT[name]
-    x = picture(2, 4, 6, 6)
+    x = image(2, 4, 6, 6)
     result, expected = function(x.to(memory_format=LAST)), function(x)
     assert result.stride() == strides and result.is_contiguous(memory_format=LAST)
     assert expected.is_contiguous()
     same(result.contiguous(), expected)
 
 
-@pytest.mark.parametrize("name", [n for n in KEPT if n not in ("places of max_pool2d", "zeros_like")])
+@pytest.mark.parametrize("name", [n for n in KEPT if n not in ("indices of max_pool2d", "zeros_like")])
 def test_gradients_agree(name):
     function = KEPT[name][0]
-    plain = picture(2, 4, 6, 6).requires_grad_()
+    plain = image(2, 4, 6, 6).requires_grad_()
     last = plain.detach().to(memory_format=LAST).requires_grad_()
     for x in (plain, last):
         y = function(x)
@@ -73,7 +73,7 @@ def test_gradients_agree(name):
 
 
 def test_volumes():
-    x = picture(2, 3, 4, 4, 4)
+    x = image(2, 3, 4, 4, 4)
     last = x.to(memory_format=LAST_3D)
     for layer, strides in (
         (nn.Conv3d(3, 5, 3), (40, 1, 20, 10, 5)),
@@ -87,7 +87,7 @@ def test_volumes():
 
 
 def test_the_weight_alone_asks_for_it():
-    x, layer = picture(2, 4, 6, 6), nn.Conv2d(4, 8, 3)
+    x, layer = image(2, 4, 6, 6), nn.Conv2d(4, 8, 3)
     expected = layer(x)
     layer.to(memory_format=LAST)
     assert layer.weight.is_contiguous(memory_format=LAST)
@@ -116,24 +116,24 @@ def test_a_network_keeps_it_and_learns_alike():
 
 
 def test_where_sizes_of_1_leave_the_order_open():
-    one = picture(2, 1, 6, 6)
+    one = image(2, 1, 6, 6)
     assert one.is_contiguous() and one.is_contiguous(memory_format=LAST)
     assert F.max_pool2d(one, 2).stride() == (9, 9, 3, 1)  # row-major as it came
-    turned = one.to(memory_format=LAST)
-    assert turned.stride() == (36, 1, 6, 1)
-    assert F.conv2d(turned, picture(3, 1, 3, 3)).stride() == (48, 1, 12, 3)
-    assert picture(2, 8, 1, 1).to(memory_format=LAST).stride() == (8, 1, 8, 8)
+    converted = one.to(memory_format=LAST)
+    assert converted.stride() == (36, 1, 6, 1)
+    assert F.conv2d(converted, image(3, 1, 3, 3)).stride() == (48, 1, 12, 3)
+    assert image(2, 8, 1, 1).to(memory_format=LAST).stride() == (8, 1, 8, 8)
 
 
 def test_empty_and_other_ranks():
     assert F.max_pool2d(rl.zeros(0, 4, 6, 6).to(memory_format=LAST), 2).shape == (0, 4, 3, 3)
-    assert F.max_pool2d(picture(4, 6, 6), 2).shape == (4, 3, 3)
-    assert nn.Conv2d(4, 2, 3)(picture(4, 6, 6)).shape == (2, 4, 4)
-    assert F.relu(picture(2, 4, 6, 6).to(memory_format=LAST).to("meta")).stride() == (144, 1, 24, 4)
+    assert F.max_pool2d(image(4, 6, 6), 2).shape == (4, 3, 3)
+    assert nn.Conv2d(4, 2, 3)(image(4, 6, 6)).shape == (2, 4, 4)
+    assert F.relu(image(2, 4, 6, 6).to(memory_format=LAST).to("meta")).stride() == (144, 1, 24, 4)
     assert nn.Conv2d(4, 2, 3, device="meta")(rl.empty(2, 4, 6, 6, device="meta")).shape == (2, 2, 4, 4)
 
 
-def test_batch_norm_of_a_picture_whose_channels_are_last_by_strides_alone():
+def test_batch_norm_of_an_image_whose_channels_are_last_by_strides_alone():
     x = rl.arange(6.0).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)  # the width's stride counts for nothing
     layer = rl.nn.BatchNorm2d(2).eval()
     y = layer(x)

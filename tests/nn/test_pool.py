@@ -12,7 +12,7 @@ import rushlight.nn.functional as F
 
 
 def windows(sizes, kernel, stride, padding, dilation=None):
-    """Of each output place the list of its input places, all as flat numbers."""
+    """Of each output pixel the list of its input pixels, all as flat indices."""
     dilation = dilation or [1] * len(sizes)
     along = []
     for size, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True):
@@ -21,7 +21,7 @@ def windows(sizes, kernel, stride, padding, dilation=None):
         along.append([[at for at in range(b, b + d * k, d) if 0 <= at < size] for b in starts])
     shape = [len(a) for a in along]
     flat = [
-        [int(np.ravel_multi_index(place, sizes)) for place in itertools.product(*taps)]
+        [int(np.ravel_multi_index(index, sizes)) for index in itertools.product(*taps)]
         for taps in itertools.product(*along)
     ]
     return shape, flat
@@ -44,7 +44,7 @@ def pools(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(pools())
-def test_maxima_and_their_places(case):
+def test_maxima_and_their_indices(case):
     sizes, kernel, stride, padding, dilation, dtype, seed = case
     shape, flat = windows(sizes, kernel, stride, padding, dilation)
     values = np.random.default_rng(seed).integers(-5, 6, [2, *sizes]).astype(float)  # with many equal ones
@@ -56,7 +56,7 @@ def test_maxima_and_their_places(case):
     np.testing.assert_array_equal(at.numpy(), first)
     expected = np.take_along_axis(planes, first.reshape(2, -1), 1).reshape(2, *shape)
     np.testing.assert_array_equal(y.detach().numpy(), expected)
-    with torch.no_grad():  # where nobody asks for the places
+    with torch.no_grad():  # where nobody asks for the indices
         assert torch.equal(pool(x, kernel, stride, padding, dilation), y)
     weights = torch.arange(y.numel(), dtype=dtype).reshape(y.shape) + 1
     (y * weights).sum().backward()

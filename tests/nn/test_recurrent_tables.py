@@ -1,5 +1,5 @@
 """Layers whose input is rows of an embedding: the table gets its gradient by different rows, unless somebody looks at
-the gradient of the input itself. A hook looks, so the two ways are compared with and without one."""
+the gradient of the input itself. A hook looks, so the two code paths are compared with and without one."""
 
 import pytest
 

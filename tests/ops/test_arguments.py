@@ -126,7 +126,7 @@ def test_one_value_fills_a_mask_whatever_its_type():
 class TestLayouts:
     """Results that are row-major for any input: programs call view on them."""
 
-    turned = staticmethod(lambda: rl.arange(24.0).reshape(2, 3, 4).transpose(0, 2))
+    transposed = staticmethod(lambda: rl.arange(24.0).reshape(2, 3, 4).transpose(0, 2))
 
     @pytest.mark.parametrize(
         "function",
@@ -147,7 +147,7 @@ class TestLayouts:
         ],
     )
     def test_row_major(self, function):
-        x = self.turned()
+        x = self.transposed()
         assert function(x).is_contiguous()
         rl.testing.assert_close(function(x), function(x.contiguous()))
 
@@ -227,16 +227,16 @@ def test_types_by_name():
 
 def test_sampled_addmm():
     a, b = rl.arange(6.0).reshape(3, 2).requires_grad_(), rl.arange(8.0).reshape(2, 4)
-    places = rl.tensor([[1.0, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]]).to_sparse_csr()
-    result = rl.sparse.sampled_addmm(places, a, b, beta=0.5, alpha=2.0)
+    mask = rl.tensor([[1.0, 0, 0, 2], [0, 0, 0, 0], [0, 3, 0, 0]]).to_sparse_csr()
+    result = rl.sparse.sampled_addmm(mask, a, b, beta=0.5, alpha=2.0)
     assert result.layout is rl.sparse_csr
-    dense = places.to_dense()
+    dense = mask.to_dense()
     expected = (0.5 * dense + 2 * (a @ b)) * (dense != 0)
     rl.testing.assert_close(result.to_dense(), expected)
     result.values().sum().backward()
     rl.testing.assert_close(a.grad, 2 * (dense != 0).float() @ b.mT)
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
-        rl.sparse.sampled_addmm(places, a, b.mT)
+        rl.sparse.sampled_addmm(mask, a, b.mT)
 
 
 def test_a_bool_in_a_list_of_integers_is_one_except_in_front():

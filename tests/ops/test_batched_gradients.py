@@ -64,7 +64,7 @@ def nodes(outputs):
 
 
 def check(outputs, inputs, by_rows=BY_ROWS):
-    """Both ways agree, and no node but those named ran row by row."""
+    """Both code paths agree, and no node but those named ran row by row."""
     seeds = stacks(outputs)
     with profile() as p:
         found = at_once(outputs, inputs, seeds)

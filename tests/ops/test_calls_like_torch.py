@@ -162,11 +162,11 @@ def test_deprecated_overloads_warn_again_if_asked():
 
 def test_deterministic_alerts():
     x, i = rl.zeros(3), rl.tensor([0, 0])
-    pooled, places = rl.nn.functional.max_pool2d(rl.rand(1, 4, 4), 2, return_indices=True)
+    pooled, index = rl.nn.functional.max_pool2d(rl.rand(1, 4, 4), 2, return_indices=True)
     calls = [
         (lambda: x.put_(i, rl.ones(2)), "put_ does not have a deterministic"),
         (
-            lambda: rl.nn.functional.max_unpool2d(pooled, places, 2),
+            lambda: rl.nn.functional.max_unpool2d(pooled, index, 2),
             "max_unpooling2d_forward_out does not have",
         ),
     ]

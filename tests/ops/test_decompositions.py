@@ -100,7 +100,7 @@ def test_elimination_in_blocks(m, n, dtype):
     p, low, up = for_all_threads(lambda: tuple(rl.linalg.lu(rl.tensor(a))))
     np.testing.assert_allclose(p @ low @ up, a, atol=m * n * eps)
     assert np.abs(low).max() <= 1
-    # Columns of zeros and of equal numbers: info tells the first one that is left without a pivot.
+    # Columns of zeros and of equal elements: info tells the first one that is left without a pivot.
     b = a.copy()
     b[:, 130] = b[:, 3]
     b[:, 150] = 0
@@ -115,9 +115,9 @@ def test_elimination_in_blocks(m, n, dtype):
 def test_positive_matrices_in_blocks(n, dtype):
     a = array(n, n, dtype=dtype)
     s = a @ a.T / n + np.eye(n, dtype=dtype)
-    for upper, turned in ((False, False), (False, True), (True, False), (True, True)):
+    for upper, transposed in ((False, False), (False, True), (True, False), (True, True)):
         t = rl.tensor(s)
-        t = t.mT.contiguous().mT if turned else t
+        t = t.mT.contiguous().mT if transposed else t
         (c,) = for_all_threads(lambda t=t, upper=upper: rl.linalg.cholesky(t, upper=upper))
         c = c.T if upper else c
         assert not np.triu(c, 1).any()
@@ -176,7 +176,7 @@ def test_batches_of_small_matrices(n, dtype):
 
 @real
 def test_nothing_finite_in_large_matrices(dtype):
-    """Numbers that no algorithm converges with end in an error or in NaN, not in a hang."""
+    """Values that no algorithm converges with end in an error or in NaN, not in a hang."""
     a = array(60, 60, dtype=dtype)
     a[3, 5] = a[5, 3] = np.nan
     t = rl.tensor(a + a.T)

@@ -1,4 +1,4 @@
-"""What the generic op tests do not reach: edges of types and numbers, and memory orders that take a path of their own."""
+"""What the generic op tests do not reach: edges of types and values, and memory orders that take a path of their own."""
 
 import math
 
@@ -11,7 +11,7 @@ inf, nan = math.inf, math.nan
 
 
 def same(actual, expected):
-    """Equal with NaN equal to NaN and -0.0 apart from 0.0."""
+    """Equal with NaN equal to NaN and -0.0 different from 0.0."""
     actual, expected = actual.numpy(), np.asarray(expected, dtype=actual.numpy().dtype)
     np.testing.assert_array_equal(actual, expected)
     if actual.dtype.kind == "f":
@@ -163,15 +163,15 @@ def test_memory_orders(shape, dtype):
     """Transposed, spaced and broadcast operands give what contiguous ones give."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-9, 9, shape).astype(dtype) for _ in range(2))
-    turned = rl.tensor(np.ascontiguousarray(b.T)).permute(*reversed(range(len(shape))))
+    transposed = rl.tensor(np.ascontiguousarray(b.T)).permute(*reversed(range(len(shape))))
     spaced = rl.tensor(np.repeat(b, 2, axis=-1))[..., ::2]
-    for x, y in ((a, turned), (a, spaced)):
+    for x, y in ((a, transposed), (a, spaced)):
         same(rl.tensor(x) + y, a + b)
         same(y * rl.tensor(x), a * b)
     same(rl.tensor(a) + rl.tensor(b[..., :1]), a + b[..., :1])
     same(rl.tensor(a) + rl.tensor(b[(0,) * (len(shape) - 1)]), a + b[(0,) * (len(shape) - 1)])
     out = rl.empty(*reversed(shape), dtype=rl.tensor(a).dtype).permute(*reversed(range(len(shape))))
-    rl.sub(rl.tensor(a), turned, out=out)
+    rl.sub(rl.tensor(a), transposed, out=out)
     same(out, a - b)
 
 
@@ -223,8 +223,8 @@ def test_half_complex_sums_and_truth():
     "name", ["hardtanh", "relu6", "elu", "selu", "celu", "hardswish", "hardshrink", "softshrink", "relu"]
 )
 @pytest.mark.parametrize("dtype", [rl.float32, rl.float64])
-def test_where_an_input_is_nan_activations_have_a_slope(name, dtype):
-    """As in PyTorch: NaN is not inside the part where the slope is 0."""
+def test_where_an_input_is_nan_activations_have_a_gradient(name, dtype):
+    """As in PyTorch: NaN is not inside the part where the derivative is 0."""
     x = rl.full((20,), rl.nan, dtype=dtype, requires_grad=True)
     getattr(rl.nn.functional, name)(x).sum().backward()
     assert rl.allclose(x.grad, rl.full_like(x, 1.0507009873554805 if name == "selu" else 1.0))

@@ -1,4 +1,4 @@
-"""Losses, statistics, decompositions and gradients of numbers that are large, tiny, not finite, or none at all."""
+"""Losses, statistics, decompositions and gradients of values that are large, tiny, not finite, or none at all."""
 
 import math
 import subprocess
@@ -136,13 +136,13 @@ def test_counting_along_the_middle_of_short_lines(n, dtype):
     assert rl.equal(x[1:].count_nonzero(1), (x[1:] != 0).sum(1))
 
 
-SLOPES_NEAR_ZERO = ((rl.sinc, 0.0), (rl.special.i1e, 0.5), (rl.special.i1, 0.5))
+DERIVATIVES_NEAR_ZERO = ((rl.sinc, 0.0), (rl.special.i1e, 0.5), (rl.special.i1, 0.5))
 
 
-@pytest.mark.parametrize(("function", "slope"), SLOPES_NEAR_ZERO)
-def test_slopes_where_the_reciprocal_overflows(function, slope):
+@pytest.mark.parametrize(("function", "derivative"), DERIVATIVES_NEAR_ZERO)
+def test_derivatives_where_the_reciprocal_overflows(function, derivative):
     x = rl.tensor([0.0, 1e-20, 1e-38, -1e-39, 1e-45])
-    rl.testing.assert_close(_gradient(function, x), rl.full((5,), slope))
+    rl.testing.assert_close(_gradient(function, x), rl.full((5,), derivative))
 
 
 def test_renorm_of_zeros_and_of_large_numbers():
@@ -245,8 +245,8 @@ def test_messages_say_what_to_write(call, phrases):
 @pytest.mark.parametrize("dtype", [rl.float32, rl.float64, rl.bfloat16])
 def test_the_slope_of_gelu_far_from_zero(dtype):
     for count in (1, 20):
-        for x, slope in ((-1e36, 0.0), (-1000.0, 0.0), (-40.0, 0.0), (1000.0, 1.0), (1e36, 1.0)):
-            assert (_gradient(F.gelu, rl.full((count,), x, dtype=dtype)) == slope).all()
+        for x, derivative in ((-1e36, 0.0), (-1000.0, 0.0), (-40.0, 0.0), (1000.0, 1.0), (1e36, 1.0)):
+            assert (_gradient(F.gelu, rl.full((count,), x, dtype=dtype)) == derivative).all()
     wide = rl.tensor([-14.0, -20.0], dtype=rl.float64)
     rl.testing.assert_close(
         _gradient(F.gelu, wide) * 1e42,

@@ -169,7 +169,7 @@ def test_integers_beyond_64_bits(value, dtype):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("number", [0.1, 1 / 3, 3, 2.5, 1.1, -0.7])
 def test_half_types_with_numbers(dtype, number):
-    """A number is not rounded to the half type before it is used."""
+    """A number is not rounded to fp16 before it is used."""
     torch = pytest.importorskip("torch")
     values = [0.1, 1 / 3, 2.7, 1000.3, -5.55, 3e-5, 7.0]
 

@@ -23,13 +23,13 @@ def both(call):
 
 @pytest.mark.parametrize("scale, zero, low, high", [(0.1, 0, -128, 127), (0.03, 7, 0, 15), (0.5, -3, -4, 3)])
 def test_one_scale(scale, zero, low, high):
-    numbers = both(lambda fw, x: fw.fake_quantize_per_tensor_affine(x, scale, zero, low, high))
+    scalars = both(lambda fw, x: fw.fake_quantize_per_tensor_affine(x, scale, zero, low, high))
     tensors = both(
         lambda fw, x: fw.fake_quantize_per_tensor_affine(
             x, fw.tensor([scale]), fw.tensor([zero], dtype=fw.int32), low, high
         )
     )
-    for mine, theirs in (*zip(*numbers, strict=True), *zip(*tensors, strict=True)):
+    for mine, theirs in (*zip(*scalars, strict=True), *zip(*tensors, strict=True)):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 

@@ -6,7 +6,7 @@ import rushlight as rl
 import rushlight.nn.functional as F
 
 EPS = {rl.bfloat16: 2.0**-8, rl.float16: 2.0**-11}
-HALVES = list(EPS)
+REDUCED = list(EPS)
 
 
 def once_rounded(result, exact, dtype, size=None):
@@ -16,7 +16,7 @@ def once_rounded(result, exact, dtype, size=None):
     return bool(((result.double() - exact).abs() <= allowed).all())
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("kind", [rl.int64, rl.int32])
 @pytest.mark.parametrize("width", [1, 2, 7, 64, 1025, 2500])
 def test_rows_added_to_a_table(width, kind, dtype):
@@ -40,7 +40,7 @@ def test_rows_added_to_a_table(width, kind, dtype):
     assert once_rounded(behind, exact, dtype, size)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_many_rows_at_one_place_are_not_rounded_one_by_one(dtype):
     # 1 added to 4096 is lost in either type.
     ones, at = rl.ones(6000, 5, dtype=dtype), rl.zeros(6000, dtype=rl.int64)
@@ -54,7 +54,7 @@ def test_many_rows_at_one_place_are_not_rounded_one_by_one(dtype):
     assert not weight.grad[1:].any()
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_rows_that_are_not_there(dtype):
     table = rl.ones(4, 3, dtype=dtype)
     assert rl.equal(table.index_add(0, rl.tensor([], dtype=rl.int64), rl.ones(0, 3, dtype=dtype)), table)
@@ -65,7 +65,7 @@ def test_rows_that_are_not_there(dtype):
     assert rl.equal(table, rl.ones(4, 3, dtype=dtype))
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, *REDUCED])
 def test_tables_get_their_gradient_at_any_number_of_threads(dtype):
     rl.manual_seed(1)
     at = (rl.randn(3000) ** 2 * 40).long().clamp(max=299)
@@ -112,22 +112,22 @@ OPTIMIZERS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
 def test_a_step_is_the_step_of_floats_rounded(name, options, dtype):
     rl.manual_seed(2)
     make = getattr(rl.optim, name)
     sizes = [(1,), (1023,), (1024,), (1025,), (37, 211), (0,), (200, 300)]
-    halves = [rl.nn.Parameter(rl.randn(s).to(dtype)) for s in sizes]
-    floats = [rl.nn.Parameter(p.detach().float()) for p in halves]
-    steps = make(halves, lr=2.0**-7, **options), make(floats, lr=2.0**-7, **options)
+    reduced = [rl.nn.Parameter(rl.randn(s).to(dtype)) for s in sizes]
+    floats = [rl.nn.Parameter(p.detach().float()) for p in reduced]
+    steps = make(reduced, lr=2.0**-7, **options), make(floats, lr=2.0**-7, **options)
     for _ in range(3):
-        for h, f in zip(halves, floats, strict=True):
+        for h, f in zip(reduced, floats, strict=True):
             h.grad = rl.randn(h.shape).to(dtype)
             f.grad = h.grad.float()
         for step in steps:
             step.step()
-        for h, f in zip(halves, floats, strict=True):
+        for h, f in zip(reduced, floats, strict=True):
             assert h.dtype == dtype and rl.equal(h.detach(), f.detach().to(dtype))
             f.data = h.detach().float()
             for key, value in steps[0].state[h].items():
@@ -137,7 +137,7 @@ def test_a_step_is_the_step_of_floats_rounded(name, options, dtype):
                     mine.copy_(value)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize(
     "shape", [(5, 3, 2, 1), (4, 5, 7, 1), (3, 20, 9, 57), (2, 3, 33, 33), (40, 700), (300, 3)]
@@ -162,17 +162,17 @@ def test_batch_norm(shape, training, dtype):
             assert ((result.double() - wanted).abs() <= scale * EPS[dtype] * 1.5).all()
 
 
-@pytest.mark.parametrize("dtype", [rl.float32, *HALVES])
+@pytest.mark.parametrize("dtype", [rl.float32, *REDUCED])
 @pytest.mark.parametrize("channels", [1, 7, 8, 19, 32, 45, 64])
-def test_pools_of_pictures_with_their_channels_last(channels, dtype):
+def test_pools_of_images_with_their_channels_last(channels, dtype):
     rl.manual_seed(4)
     x = rl.randn(2, channels, 7, 9).to(dtype)
     x[0, -1, 3, 4] = float("nan")
     last = x.contiguous(memory_format=rl.channels_last)
     for how in ((2,), (3, 2, 1), (3, 1, 1)):
         y, at = F.max_pool2d(last, *how, return_indices=True)
-        wanted, places = F.max_pool2d(x.double(), *how, return_indices=True)
-        assert y.dtype == dtype and rl.equal(at, places)
+        wanted, index = F.max_pool2d(x.double(), *how, return_indices=True)
+        assert y.dtype == dtype and rl.equal(at, index)
         assert rl.equal(y.isnan(), wanted.isnan()) and rl.equal(y.double().nan_to_num(), wanted.nan_to_num())
         mean, exact = F.avg_pool2d(last, *how), F.avg_pool2d(x.double(), *how)
         assert rl.equal(mean.isnan(), exact.isnan()) and mean.dtype == dtype

@@ -126,10 +126,10 @@ def test_gradient_of_set(case):
     shape, key = case
     x = rl.tensor(numbered(shape)).requires_grad_()
     y = x * 2
-    places = np.arange(np.prod(shape)).reshape(shape)[key]
-    if len(np.unique(places)) != places.size:
+    index = np.arange(np.prod(shape)).reshape(shape)[key]
+    if len(np.unique(index)) != index.size:
         return  # which of several values stays is not defined
-    v = rl.tensor(numbered(places.shape)).requires_grad_()
+    v = rl.tensor(numbered(index.shape)).requires_grad_()
     y[ours(key)] = v
     dy = numbered(shape)
     y.backward(rl.tensor(dy))
@@ -223,12 +223,12 @@ def test_a_write_reads_its_source_first():
 
 
 def test_sums_do_not_depend_on_threads():
-    values, places = rl.randn(200_000), rl.randint(0, 1000, (200_000,))
+    values, index = rl.randn(200_000), rl.randint(0, 1000, (200_000,))
     results = []
     for n in (1, 2, 4):
         before = rl.get_num_threads()
         rl.set_num_threads(n)
-        results.append(rl.zeros(1000).index_add(0, places, values))
+        results.append(rl.zeros(1000).index_add(0, index, values))
         rl.set_num_threads(before)
     assert all(bool((r == results[0]).all()) for r in results)
 

@@ -1,4 +1,4 @@
-"""Systems, decompositions and least squares of the shapes and values that send them along ways of their own."""
+"""Systems, decompositions and least squares of the shapes and values that send them along code paths of their own."""
 
 import contextlib
 import itertools
@@ -159,9 +159,9 @@ def test_batches_of_small_systems(n, dtype):
         np.testing.assert_allclose(rl.linalg.solve(t, rl.tensor(b)), expected, **close)
         lu, pivots = rl.linalg.lu_factor(t)
         np.testing.assert_allclose(rl.linalg.lu_solve(lu, pivots, rl.tensor(b)), expected, **close)
-        turned = np.linalg.solve(a.swapaxes(-1, -2).astype(float), b.astype(float))
+        adjoint = np.linalg.solve(a.swapaxes(-1, -2).astype(float), b.astype(float))
         np.testing.assert_allclose(
-            rl.linalg.lu_solve(lu, pivots, rl.tensor(b), adjoint=True), turned, **close
+            rl.linalg.lu_solve(lu, pivots, rl.tensor(b), adjoint=True), adjoint, **close
         )
         for upper in (False, True):
             c = rl.linalg.cholesky(p, upper=upper)
@@ -181,7 +181,7 @@ def test_numbers_that_are_none_end(m, n, bad):
     for driver in ("gelsy", "gels"):
         with contextlib.suppress(rl.linalg.LinAlgError):
             got = rl.linalg.lstsq(a, b, driver=driver)
-            if bad == math.inf and driver == "gelsy":  # measured by infinity, all numbers are zero
+            if bad == math.inf and driver == "gelsy":  # measured by infinity, all elements are zero
                 assert got.rank == 0 and not got.solution.any()
             else:
                 assert not got.solution.isfinite().all()

@@ -1,4 +1,4 @@
-"""Masks, places and reductions of tensors in other orders than row-major: each against NumPy's answer."""
+"""Masks, indices and reductions of tensors in other orders than row-major: each against NumPy's answer."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ VIEWS = {
 @pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool"])
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("share", [0.01, 0.5, 1.0])
-def test_places_under_a_mask(view, dtype, share):
+def test_indices_under_a_mask(view, dtype, share):
     rng = np.random.default_rng(0)
     a = ((rng.random((130, 171)) < share) * rng.integers(1, 99, (130, 171))).astype(dtype)
     x, want = VIEWS[view](torch.from_numpy(a)), VIEWS[view](a)
     mask, held = x != 0, want != 0
     assert (x.nonzero().numpy() == np.argwhere(want)).all()
-    for got, places in zip(x.nonzero(as_tuple=True), np.nonzero(want), strict=True):
-        assert (got.numpy() == places).all()
+    for got, indices in zip(x.nonzero(as_tuple=True), np.nonzero(want), strict=True):
+        assert (got.numpy() == indices).all()
     assert (x[mask].numpy() == want[held]).all()
     filled, expected = x.clone(), want.copy()
     filled[mask] = 1

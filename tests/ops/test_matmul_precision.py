@@ -4,7 +4,7 @@ import pytest
 
 import rushlight as rl
 
-BITS = {"highest": 2**-20, "high": 2**-15, "medium": 2**-7}  # of the sum of sizes, with room for rounding
+BITS = {"highest": 2**-20, "high": 2**-15, "medium": 2**-7}  # of the sum of sizes, with a margin for rounding
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ KNOWN = {
     (
         "addmm",
         "partial",
-    ): "the product is computed apart here, so that no element is read after it was written",
+    ): "the product is computed in memory of its own here, so that no element is read after it was written",
     ("histc", "grad"): "it has no derivative here either; PyTorch lets an out= that asks for gradients pass",
 }
 

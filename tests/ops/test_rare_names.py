@@ -48,21 +48,25 @@ def test_a_default_device_that_is_not_here():
         rl.set_default_device(None)
 
 
-def test_operators_with_operands_turned():
+def test_operators_with_operands_reflected():
     class Nothing(rl.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             return NotImplemented
 
-    class Turned(rl.Tensor):
+    class Reflected(rl.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             known = (rl.Tensor.__rpow__, rl.Tensor.__rsub__, rl.Tensor.__rfloordiv__)
             return func.__name__ if func in known else NotImplemented
 
-    assert Nothing() ** Turned() == "__rpow__"
-    assert Nothing() - Turned() == "__rsub__" and Nothing() // Turned() == "__rfloordiv__"
-    for use in (lambda: Nothing() ** Nothing(), lambda: Nothing() * Turned(), lambda: Nothing() < Turned()):
+    assert Nothing() ** Reflected() == "__rpow__"
+    assert Nothing() - Reflected() == "__rsub__" and Nothing() // Reflected() == "__rfloordiv__"
+    for use in (
+        lambda: Nothing() ** Nothing(),
+        lambda: Nothing() * Reflected(),
+        lambda: Nothing() < Reflected(),
+    ):
         with pytest.raises(TypeError, match="unsupported operand type|not supported between"):
             use()
 

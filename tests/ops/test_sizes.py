@@ -1,4 +1,4 @@
-"""Sizes, ranges and numbers as arguments: what is too large, what counts as an integer, what can carry a gradient."""
+"""Sizes, ranges and scalars as arguments: what is too large, what counts as an integer, what can carry a gradient."""
 
 import pytest
 

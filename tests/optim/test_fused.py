@@ -1,4 +1,4 @@
-"""The fused steps themselves: half types, large tensors, thread counts, and arguments that do not fit."""
+"""The fused steps themselves: fp16 and bf16, large tensors, thread counts, and arguments that do not fit."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def counters(n):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta"])
 def test_half_types_compute_in_float(name, dtype):
-    """One step from the same numbers: each result is the float32 step, rounded once."""
+    """One step from the same values: each result is the float32 step, rounded once."""
     values, grad = np.linspace(-2, 2, 37, dtype="float32"), np.linspace(3, -1, 37, dtype="float32")
     half = getattr(rl, dtype)
     p, g = rl.from_numpy(values).to(half), rl.from_numpy(grad).to(half)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_changes_nothing():
     zeros, step = rl.zeros(3, 4), rl.tensor(0.0)
     assert not adam([p], [g], [rl.zeros(4, 3)], [zeros], [step])  # state of another shape
     assert not adam([p], [g.double()], [zeros], [zeros], [step])  # gradient of another type
-    assert not adam([p], [g], [zeros], [zeros], [rl.tensor(0)])  # a counter of whole numbers
+    assert not adam([p], [g], [zeros], [zeros], [rl.tensor(0)])  # a counter of integers
     assert not adam([p], [g], [zeros], [zeros], [rl.zeros(2)])
     assert not adam([rl.ones(1, 4).expand(3, 4)], [g], [zeros], [zeros], [step])  # elements that share memory
     assert not adam([rl.ones(3, 4, dtype=rl.int64)], [g], [zeros], [zeros], [step])

@@ -5,13 +5,13 @@ import torch
 
 
 def array(*shape, seed=0, low=-1.0, high=1.0):
-    """A float32 tensor of uniform numbers."""
+    """A float32 tensor of uniform values."""
     values = np.random.default_rng(seed).uniform(low, high, shape)
     return torch.from_numpy(values.astype(np.float32))
 
 
 def labels(count, *shape, seed=0):
-    """An int64 tensor of numbers below count."""
+    """An int64 tensor of values below count."""
     return torch.from_numpy(np.random.default_rng(seed).integers(0, count, shape))
 
 

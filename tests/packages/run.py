@@ -68,7 +68,7 @@ def run(name, backend, limit=240):
 
 
 def differing(a, b, rtol, path=""):
-    """The places where two results differ."""
+    """The indices where two results differ."""
     if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
         return [d for k in a for d in differing(a[k], b[k], rtol, f"{path}.{k}")]
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):

@@ -1,8 +1,8 @@
-"""A convolutional net with batch normalisation and dropout on noisy pictures of ten kinds: Adam.
+"""A convolutional net with batch normalisation and dropout on noisy images of ten kinds: Adam.
 
 `sensitive` adds a hidden layer with a ReLU, biases in front of the batch normalisation and a larger step. A rounding error
 that carries one activation of that layer across the corner of its ReLU then takes a sample out of a gradient that is a sum over
-a few samples (over 8000 places in a convolution), and Adam divides what is left by its size: in single precision such a program
+a few samples (over 8000 pixels in a convolution), and Adam divides what is left by its size: in single precision such a program
 does not reproduce itself for 200 steps, under PyTorch as little as here. In double precision it does.
 """
 

@@ -45,7 +45,7 @@ def encoded():
 
 
 def windows(data, batch, length):
-    """(batch, length) letters from random places, and the letters that follow each of them."""
+    """(batch, length) letters from random positions, and the letters that follow each of them."""
     starts = torch.randint(0, len(data) - length - 1, (batch,))
     x = torch.stack([data[s : s + length] for s in starts.tolist()])
     y = torch.stack([data[s + 1 : s + length + 1] for s in starts.tolist()])

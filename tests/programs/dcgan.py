@@ -1,4 +1,4 @@
-"""A DCGAN on small pictures of discs: the picture goes to the discriminator detached, then to it again with history.
+"""A DCGAN on small images of discs: the image goes to the discriminator detached, then to it again with history.
 
 `sensitive` is the recipe with weights from N(0, 0.02^2), twice the features and twice the step: a step then changes every
 weight by a hundredth of its size, so that differences in rounding grow tenfold every forty steps or so. In single precision
@@ -50,7 +50,7 @@ def discriminator(f):
 
 
 def discs(n, size=16):
-    """(n, 1, size, size) pictures of one disc each, in -1 .. 1."""
+    """(n, 1, size, size) images of one disc each, in -1 .. 1."""
     line = torch.arange(size) / (size - 1)
     x, y, r = 0.3 + 0.4 * torch.rand(3, n, 1, 1)
     inside = ((line.view(1, 1, -1) - x) ** 2 + (line.view(1, -1, 1) - y) ** 2) < (r / 2) ** 2

@@ -36,7 +36,7 @@ class Block(nn.Module):
 class GPT(nn.Module):
     def __init__(self, letters, context=32, width=64, heads=4, layers=2):
         super().__init__()
-        self.token, self.place = nn.Embedding(letters, width), nn.Embedding(context, width)
+        self.token, self.position = nn.Embedding(letters, width), nn.Embedding(context, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, letters, bias=False)
@@ -50,7 +50,7 @@ class GPT(nn.Module):
                 nn.init.zeros_(m.bias)
 
     def forward(self, x):
-        h = self.token(x) + self.place(torch.arange(x.size(1)))
+        h = self.token(x) + self.position(torch.arange(x.size(1)))
         for block in self.blocks:
             h = block(h)
         return self.head(self.norm(h))

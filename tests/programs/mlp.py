@@ -1,4 +1,4 @@
-"""An MLP that learns a function of eight numbers: SGD with momentum."""
+"""An MLP that learns a function of eight variables: SGD with momentum."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Numbers become integers of a quantized type, and integers numbers."""
+"""Floats become integers of a quantized type, and integers floats."""
 
 import pytest
 

@@ -18,7 +18,7 @@ def _both(shape, kind="quint8", scale=0.1, zero_point=90, seed=0, factor=2.0):
 
 
 def _near(got, want, differing=0.05):
-    """The same integers but where two orders of float arithmetic meet a half: then one apart, and rarely."""
+    """The same integers but where two orders of float arithmetic meet a half: then off by one, and rarely."""
     assert (got.q_scale(), got.q_zero_point()) == (want.q_scale(), want.q_zero_point())
     a, b = torch.tensor(got.int_repr().tolist()).long(), want.int_repr().long()
     assert a.shape == b.shape and (a - b).abs().max() <= 1 and (a != b).float().mean() <= differing

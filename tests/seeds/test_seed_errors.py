@@ -51,15 +51,15 @@ def test_script_contiguous_permute_view():
 
     assert double(torch.ones(2)).tolist() == [2.0, 2.0]
     x = torch.arange(24.0).reshape(2, 3, 4)
-    turned = x.permute(2, 0, 1)
-    assert turned.shape == (4, 2, 3) and not turned.is_contiguous()
-    assert turned.contiguous().is_contiguous() and torch.equal(turned.contiguous(), turned)
+    permuted = x.permute(2, 0, 1)
+    assert permuted.shape == (4, 2, 3) and not permuted.is_contiguous()
+    assert permuted.contiguous().is_contiguous() and torch.equal(permuted.contiguous(), permuted)
     assert x.view(6, -1).shape == (6, 4) and x.view(-1).data_ptr() == x.data_ptr()
     with pytest.raises(RuntimeError, match="only one dimension can be inferred"):
         x.view(-1, -1)
     with pytest.raises(RuntimeError, match="view size is not compatible with input tensor's size and stride"):
-        turned.view(-1)
-    assert turned.reshape(-1).shape == (24,)
+        permuted.view(-1)
+    assert permuted.reshape(-1).shape == (24,)
     assert x.narrow(1, 0, 2).shape == (2, 2, 4)
     assert x[:, :1].expand(2, 3, 4).shape == (2, 3, 4)
     assert x.transpose(0, 1).shape == (3, 2, 4)

@@ -56,7 +56,7 @@ def archive(path, hubconf):
     path.write_bytes(out.getvalue())
 
 
-def test_to_tensor_takes_arrays_and_pictures(tmp_path):
+def test_to_tensor_takes_arrays_and_images(tmp_path):
     """`transforms.ToTensor()`: numpy.ndarray or PIL Image into tensor, and range [0, 255] into [0, 1]."""
     pytest.importorskip("PIL")
     out = run(
@@ -64,8 +64,8 @@ def test_to_tensor_takes_arrays_and_pictures(tmp_path):
         "from PIL import Image\n"
         "from torchvision import transforms\n"
         "pixels = np.array([[[0, 51, 255]]], dtype=np.uint8)\n"
-        "for picture in (pixels, Image.fromarray(pixels)):\n"
-        "    tensor = transforms.ToTensor()(picture)\n"
+        "for image in (pixels, Image.fromarray(pixels)):\n"
+        "    tensor = transforms.ToTensor()(image)\n"
         "    print(tensor.shape, tensor.flatten())\n",
         tmp_path,
     )
@@ -147,13 +147,13 @@ def test_add_image(tmp_path, kind):
     from rushlight.utils.tensorboard import SummaryWriter
 
     pixels = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5) * 4
-    picture = {"uint8": torch.from_numpy(pixels), "float": torch.from_numpy(pixels) / 255, "array": pixels}[
+    image = {"uint8": torch.from_numpy(pixels), "float": torch.from_numpy(pixels) / 255, "array": pixels}[
         kind
     ]
     with SummaryWriter(str(tmp_path)) as writer:
-        writer.add_image("picture", picture, 7)
+        writer.add_image("image", image, 7)
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    (event,) = events.Images("picture")
+    (event,) = events.Images("image")
     back = np.asarray(pil.open(io.BytesIO(event.encoded_image_string)))
     assert event.step == 7 and np.array_equal(back, pixels.transpose(1, 2, 0))

@@ -233,13 +233,13 @@ def test_byte_order():
 
 
 def test_entries_that_begin_outside_of_the_file(tmp_path):
-    """A place that memory has no error for, but the system has."""
+    """An offset that memory has no error for, but the system has."""
     buffer = io.BytesIO()
     rl.save(rl.ones(3), buffer)
     data = bytearray(buffer.getvalue())
     at = data.index(b"PK\1\2") + 42  # where the directory says that the first entry begins
-    for place in (0xFFFFFFF0, len(data), 1 << 20):
-        data[at : at + 4] = place.to_bytes(4, "little")
+    for offset in (0xFFFFFFF0, len(data), 1 << 20):
+        data[at : at + 4] = offset.to_bytes(4, "little")
         path = tmp_path / "w.pt"
         path.write_bytes(data)
         for source in (path, bytes(data)):

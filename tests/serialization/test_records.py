@@ -124,7 +124,7 @@ def test_helpers():
 
 
 def test_records_without_contents(tmp_path):
-    """A record whose bytes are to be written later has a place and a size."""
+    """A record whose bytes are to be written later has an offset and a size."""
     path = tmp_path / "later.pt"
     writer = rl._C.PyTorchFileWriter(str(path))
     writer.write_record("a", b"xy", 2)

@@ -233,7 +233,7 @@ def test_a_file_object_is_flushed(tmp_path):
 
 def test_a_large_file_is_replaced_while_readers_keep_the_old_one(tmp_path):
     path = tmp_path / "x.pt"
-    rl.save(rl.zeros(3 << 20), path)  # large enough that its blocks are given back apart from the saving
+    rl.save(rl.zeros(3 << 20), path)  # large enough that its blocks are given back outside of the saving
     with open(path, "rb") as old:
         rl.save(rl.ones(3 << 20), path)
         assert rl.load(path)[-1] == 1

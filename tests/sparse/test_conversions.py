@@ -119,8 +119,12 @@ def test_parts_that_do_not_fit():
 def test_views_and_parts_of_compressed_tensors(layout):
     dense = rl.arange(1.0, 17).reshape(4, 4)
     a = as_layout(dense, layout)
-    turned = a.transpose(0, 1)
-    assert turned._base is a and turned._is_view() and turned.to_dense().tolist() == dense.t().tolist()
+    transposed = a.transpose(0, 1)
+    assert (
+        transposed._base is a
+        and transposed._is_view()
+        and transposed.to_dense().tolist() == dense.t().tolist()
+    )
     assert a.select(0, 1).to_dense().tolist() == dense[1].tolist()
     assert rl.select_copy(a, 1, 2).to_dense().tolist() == dense[:, 2].tolist()
     assert a[1, 2].item() == dense[1, 2].item()

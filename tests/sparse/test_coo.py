@@ -12,12 +12,12 @@ import rushlight.sparse
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # PyTorch's own about its sparse tensors
-PLACES = [[0, 2, 2, 0, 1], [1, 0, 0, 1, 2]]
+INDICES = [[0, 2, 2, 0, 1], [1, 0, 0, 1, 2]]
 V = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
 def pair(fw, values=V):
-    return fw.sparse_coo_tensor(fw.tensor(PLACES), fw.tensor(values), (3, 4))
+    return fw.sparse_coo_tensor(fw.tensor(INDICES), fw.tensor(values), (3, 4))
 
 
 def dense(x):
@@ -80,7 +80,7 @@ def test_parts():
         a.indices()
     c = a.coalesce()
     assert c.indices().tolist() == [[0, 1, 2], [1, 2, 0]] and c.values().tolist() == [5.0, 5.0, 5.0]
-    assert repr(c) == repr(torch.sparse_coo_tensor(torch.tensor(PLACES), torch.tensor(V), (3, 4)).coalesce())
+    assert repr(c) == repr(torch.sparse_coo_tensor(torch.tensor(INDICES), torch.tensor(V), (3, 4)).coalesce())
     assert not rl.ones(2).is_sparse and rl.ones(2).to_dense().tolist() == [1.0, 1.0]
 
 
@@ -92,7 +92,7 @@ def test_hybrid_and_empty():
         e = fw.sparse_coo_tensor((2, 3))
         assert e._nnz() == 0 and dense(e).tolist() == [[0.0] * 3] * 2
         assert fw.sparse_coo_tensor([[0, 1]], [1.0, 2.0]).shape == (2,)
-    assert dense(rl.sparse.FloatTensor(rl.tensor(PLACES), rl.tensor(V), rl.Size([3, 4]))).sum() == 15.0
+    assert dense(rl.sparse.FloatTensor(rl.tensor(INDICES), rl.tensor(V), rl.Size([3, 4]))).sum() == 15.0
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_refusals(args):
         rl.sparse_coo_tensor(rl.tensor(args[0]), rl.tensor(args[1]), args[2])
 
 
-@pytest.mark.parametrize("places", [[[0, 5]], [[0, -1]]])
-def test_indices_are_looked_at_when_asked_or_before_they_are_used(places):
-    args = rl.tensor(places), rl.tensor([1.0, 2.0]), (2,)
+@pytest.mark.parametrize("indices", [[[0, 5]], [[0, -1]]])
+def test_indices_are_looked_at_when_asked_or_before_they_are_used(indices):
+    args = rl.tensor(indices), rl.tensor([1.0, 2.0]), (2,)
     with pytest.raises(RuntimeError, match="found"):
         rl.sparse_coo_tensor(*args, check_invariants=True)
     with rl.sparse.check_sparse_tensor_invariants(), pytest.raises(RuntimeError, match="found"):
         rl.sparse_coo_tensor(*args)
     made = rl.sparse_coo_tensor(*args)
-    assert made.shape == (2,) and made._nnz() == 2 and made._indices().tolist() == places
+    assert made.shape == (2,) and made._nnz() == 2 and made._indices().tolist() == indices
     for use in (
         lambda t: t.to_dense(),
         lambda t: t.coalesce(),
@@ -140,7 +140,7 @@ def test_gradients():
     for fw in (rl, torch):
         v = fw.tensor(V, requires_grad=True)
         w = (fw.arange(8.0).view(4, 2) / 3).requires_grad_()
-        a = fw.sparse_coo_tensor(fw.tensor(PLACES), v, (3, 4))
+        a = fw.sparse_coo_tensor(fw.tensor(INDICES), v, (3, 4))
         (fw.sparse.mm(a, w) ** 2).sum().backward()
         results.append((v.grad.numpy(), w.grad.numpy()))
     for mine, theirs in zip(*results, strict=True):
@@ -196,9 +196,9 @@ def test_products_of_entries_that_meet(n, count, layout):
     generator = rl.Generator().manual_seed(0)
     parts = []
     for _ in range(2):
-        places = rl.randint(0, n, (2, count), generator=generator)
+        indices = rl.randint(0, n, (2, count), generator=generator)
         values = rl.randn(count, generator=generator, dtype=rl.float64).requires_grad_()
-        parts.append((places, values, rl.sparse_coo_tensor(places, values, (n, n))))
+        parts.append((indices, values, rl.sparse_coo_tensor(indices, values, (n, n))))
     a, b = (s.coalesce() if layout == "sparse_coo" else s.to_sparse_csr() for _, _, s in parts)
     product = a * b
     assert product.layout is getattr(rl, layout)
@@ -215,8 +215,8 @@ def test_products_of_entries_that_meet(n, count, layout):
 @pytest.mark.parametrize("count", [0, 5, 60, 3000])
 def test_matrix_times_vector(count, dtype):
     """Rows of no, few and many entries."""
-    places = rl.randint(0, 30, (2, count))
-    s = rl.sparse_coo_tensor(places, rl.randn(count, dtype=dtype), (30, 30)).coalesce()
+    indices = rl.randint(0, 30, (2, count))
+    s = rl.sparse_coo_tensor(indices, rl.randn(count, dtype=dtype), (30, 30)).coalesce()
     x = rl.randn(30, dtype=dtype)
     for matrix in (s, s.to_sparse_csr()):
         assert rl.allclose(matrix @ x, s.to_dense() @ x, atol=1e-4 if dtype == rl.float32 else 1e-10)

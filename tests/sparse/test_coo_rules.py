@@ -6,7 +6,7 @@ import rushlight as rl
 
 
 def twice():
-    """Two entries at one place."""
+    """Two entries at one index."""
     return rl.sparse_coo_tensor(rl.tensor([[1, 1, 0]]), rl.tensor([1.0, 2.0, 3.0]), (2,), requires_grad=True)
 
 

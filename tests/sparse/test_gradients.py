@@ -20,8 +20,8 @@ class Given(rl.autograd.Function):
         return ctx.saved_tensors[0], None
 
 
-def _sparse(places, size=(6, 3), dtype=rl.float32):
-    return rl.sparse_coo_tensor(places, rl.ones(len(places[0]), dtype=dtype), size)
+def _sparse(indices, size=(6, 3), dtype=rl.float32):
+    return rl.sparse_coo_tensor(indices, rl.ones(len(indices[0]), dtype=dtype), size)
 
 
 def test_a_formula_gets_a_sparse_gradient_dense():

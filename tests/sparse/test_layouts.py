@@ -83,7 +83,7 @@ ONLY_COO = {
     ),
     "sum of rows": lambda f, s, d, q: s.to_sparse_csr() + s.to_sparse_csr(),
     "product of rows": lambda f, s, d, q: q.to_sparse_csr() @ s.to_sparse_csr(),
-    "rows turned": lambda f, s, d, q: s.to_sparse_csr().t(),
+    "rows transposed": lambda f, s, d, q: s.to_sparse_csr().t(),
     "row of rows": lambda f, s, d, q: s.to_sparse_csr()[0],
     "rows times dense": lambda f, s, d, q: s.to_sparse_csr() * d,
     "rows coalesced": lambda f, s, d, q: s.to_sparse_csr().coalesce(),
@@ -111,9 +111,9 @@ def test_calls(name, kind):
 
 
 def random_matrix(fw, n, m, entries, seed):
-    numbers = np.random.default_rng(seed)
-    places = np.stack([numbers.integers(0, n, entries), numbers.integers(0, m, entries)])
-    return fw.sparse_coo_tensor(fw.tensor(places), fw.tensor(numbers.standard_normal(entries)), (n, m))
+    rng = np.random.default_rng(seed)
+    indices = np.stack([rng.integers(0, n, entries), rng.integers(0, m, entries)])
+    return fw.sparse_coo_tensor(fw.tensor(indices), fw.tensor(rng.standard_normal(entries)), (n, m))
 
 
 def test_products_of_random_matrices():

@@ -12,7 +12,7 @@ def pair():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_gradients_of_a_product(layout):
+def test_gradients_of_a_matmul(layout):
     x = rl.eye(3).to_sparse(layout=layout).requires_grad_()
     y = rl.arange(3.0).requires_grad_()
     dx, dy = rl.autograd.grad(x @ y, [x, y], rl.tensor([1.0, 2.0, 3.0]))

@@ -22,10 +22,10 @@ def np_gather(x, dim, index):
 def np_scatter(combine):
     def scatter(x, dim, index, src, *args, **kwargs):
         y = x.copy()
-        for place in np.ndindex(index.shape):
-            target = list(place)
-            target[dim] = index[place]
-            y[tuple(target)] = combine(y[tuple(target)], src[place] if isinstance(src, np.ndarray) else src)
+        for at in np.ndindex(index.shape):
+            target = list(at)
+            target[dim] = index[at]
+            y[tuple(target)] = combine(y[tuple(target)], src[at] if isinstance(src, np.ndarray) else src)
         return y
 
     return scatter
@@ -35,10 +35,10 @@ def np_slices(combine):
     def write(x, dim, index, source, alpha=1):
         y = x.copy()
         for k, i in enumerate(index):
-            place = [slice(None)] * x.ndim
-            place[dim] = i
+            at = [slice(None)] * x.ndim
+            at[dim] = i
             s = source if not isinstance(source, np.ndarray) else np.take(source, k, dim)
-            y[tuple(place)] = combine(y[tuple(place)], s * alpha)
+            y[tuple(at)] = combine(y[tuple(at)], s * alpha)
         return y
 
     return write
@@ -108,19 +108,19 @@ def many(reduce, include_self):
 
 def np_scatter_reduce(x, dim, index, src, reduce, include_self):
     y = x.copy()
-    for place in np.ndindex(*x.shape):
-        values = [x[place]] if include_self else []
+    for at in np.ndindex(*x.shape):
+        values = [x[at]] if include_self else []
         for k in range(index.shape[dim]):
-            source = list(place)
+            source = list(at)
             source[dim] = k
             if (
                 all(s < n for s, n in zip(source, index.shape, strict=True))
-                and index[tuple(source)] == place[dim]
+                and index[tuple(source)] == at[dim]
             ):
                 values.append(src[tuple(source)])
         if values:
             f = {"sum": np.sum, "prod": np.prod, "mean": np.mean, "amax": np.max, "amin": np.min}[reduce]
-            y[place] = f(values)
+            y[at] = f(values)
     return y
 
 

@@ -36,7 +36,7 @@ def mismatched():
     ]
 
 
-def add_product(c, a, b, beta=1, alpha=1):
+def add_matmul(c, a, b, beta=1, alpha=1):
     return beta * c + alpha * (a @ b)
 
 
@@ -97,14 +97,14 @@ SPECS = [
             Sample(randn(2), randn(3, 4), randn(4, 2), beta=0.5, alpha=2.0),
             Sample(randn(), randn(3, 4), randn(4, 2), beta=0.5),
         ],
-        add_product,
+        add_matmul,
         inplace=False,
         out=True,
     ),
     OpSpec(
         "baddbmm",
         lambda: [Sample(randn(2, 3, 2), randn(2, 3, 4), randn(2, 4, 2), alpha=2.0)],
-        add_product,
+        add_matmul,
         out=True,
     ),
     OpSpec(
@@ -117,7 +117,7 @@ SPECS = [
     OpSpec(
         "addmv",
         lambda: [Sample(randn(3), randn(3, 4), randn(4), beta=2.0)],
-        add_product,
+        add_matmul,
         inplace=True,
         out=True,
     ),

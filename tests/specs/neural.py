@@ -200,11 +200,11 @@ def grid_sample(x, grid, mode, padding, align):
         d, a = abs(d), -0.75
         return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else a * (((d - 5) * d + 8) * d - 4)
 
-    def weights(g, size):  # of each place along a dimension
+    def weights(g, size):  # of each index along a dimension
         at = (g + 1) / 2 * (size - 1) if align else ((g + 1) * size - 1) / 2
         if mode == 2:
             taps = [(kept(k, size), cubic(k - at)) for k in np.floor(at) + np.arange(-1, 3)]
-            return np.array([sum(w for place, w in taps if place == i) for i in range(size)])
+            return np.array([sum(w for at, w in taps if at == i) for i in range(size)])
         i = np.arange(size)
         at = kept(at, size)
         return (i == np.round(at)) * 1.0 if mode else np.maximum(0, 1 - abs(i - at))

@@ -6,7 +6,7 @@ from opspec import OpSpec, Sample, ints, randn
 import rushlight as rl
 
 
-def turned():
+def transposed():
     return [Sample(randn(2, 3, 4)), Sample(ints(3, 2)), Sample(randn(0, 3))]
 
 
@@ -152,7 +152,7 @@ SPECS = [
         lambda x, d, s: x.reshape(*x.shape[:d], *s, *x.shape[d + 1 :]),
         errors=lambda: [(RuntimeError, Sample(randn(4), 0, (3, 2)))],
     ),
-    OpSpec("ravel", turned, np.ravel),
+    OpSpec("ravel", transposed, np.ravel),
     OpSpec("adjoint", lambda: [Sample(randn(2, 3, 4))], lambda x: np.swapaxes(x, -1, -2)),
     OpSpec(
         "diagonal",
@@ -259,5 +259,5 @@ SPECS = [
         lambda x: np.stack([x.real, x.imag], -1),
         method=False,
     ),
-    OpSpec("atleast_3d", turned, lambda x: x if x.ndim > 2 else x[..., None], method=False),
+    OpSpec("atleast_3d", transposed, lambda x: x if x.ndim > 2 else x[..., None], method=False),
 ]

@@ -101,14 +101,14 @@ def sampled(x, grid, mode, padding, align_corners):
             p = (g + 1) / 2 * (size - 1) if align_corners else ((g + 1) * size - 1) / 2
             at.append(min(max(p, 0), size - 1) if padding == 1 else p)
         if mode == 1:
-            places = [(round(at[0]), round(at[1]), 1.0)]
+            corners = [(round(at[0]), round(at[1]), 1.0)]
         else:
             low = [int(np.floor(p)) for p in at]
-            places = [
+            corners = [
                 (low[0] + u, low[1] + v, abs(1 - u - (at[0] - low[0])) * abs(1 - v - (at[1] - low[1])))
                 for u, v in itertools.product((0, 1), repeat=2)
             ]
-        for h, w, weight in places:
+        for h, w, weight in corners:
             if 0 <= h < high and 0 <= w < wide:
                 out[b, :, i, j] += weight * x[b, :, h, w]
     return out
@@ -129,8 +129,8 @@ def folded(columns, size, kernel):
     high, wide = size
     n, c = columns.shape[0], columns.shape[1] // kernel**2
     out = np.zeros((n, c, high, wide))
-    places = itertools.product(range(high - kernel + 1), range(wide - kernel + 1))
-    for k, (i, j) in enumerate(places):
+    corners = itertools.product(range(high - kernel + 1), range(wide - kernel + 1))
+    for k, (i, j) in enumerate(corners):
         out[:, :, i : i + kernel, j : j + kernel] += columns[:, :, k].reshape(n, c, kernel, kernel)
     return out
 

@@ -33,15 +33,16 @@ from rushlight._core import signature as _signature  # noqa: E402
 # Namespaces whose names are all documented in full: a sentence, every argument, an example. The others are only held to
 # have a documentation. A namespace enters when it is complete, and stays.
 COMPLETE = [
+    "linalg", "fft", "distributed",
     "autograd", "autograd.functional", "autograd.graph", "autograd.forward_ad", "func", "amp",
     "optim", "optim.lr_scheduler", "optim.swa_utils", "special", "utils.data", "utils.checkpoint",
     "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune",
     "nn.attention", "nn.attention.bias", "nn.attention.flex_attention", "nn.grad", "nn.parallel",
-    "sparse", "signal.windows", "jit", "profiler", "hub", "futures",
+    "sparse", "signal.windows", "jit", "profiler", "hub", "futures", "nested", "masked", "distributions",
+    "distributions.constraints", "fx", "serialization", "library", "overrides", "testing", "multiprocessing",
 ]  # fmt: skip
 # Namespaces where some names have no documentation at all. A namespace leaves when they have.
-SILENT = [
-    "torch", "distributed",
+SILENT: list[str] = [
 ]  # fmt: skip
 # Functions that PyTorch offers by name without a page in its reference: bindings of other libraries, primitives of the
 # compiler, and names of early versions. A sentence is enough for them.
@@ -50,6 +51,7 @@ PLAIN = {
         r"(cudnn|miopen|fbgemm|native|quantized|sym|batch_norm|fused|slice)_\w+|\w+_copy|Sym\w+|\w+Type|Tag|\w*Tensor"
         r"|eig|symeig|lstsq|solve|matrix_rank|[ds]s?mm|hs[mp]m|saddmm|\w*Storage|StorageBase|PyTorchFile\w+|ScriptFunction"
     ),
+    "Tensor": re.compile("eig|symeig|lstsq|solve|ipu|mtia|xpu"),
     "nn.init": re.compile(
         r"uniform|normal|constant|eye|dirac|orthogonal|sparse|(xavier|kaiming)_(uniform|normal)"
     ),

@@ -1,4 +1,4 @@
-"""The examples in a short mode: each runs as a user would start it, learns, and leaves a picture that can be opened."""
+"""The examples in a short mode: each runs as a user would start it, learns, and leaves a plot or an image that can be opened."""
 
 import json
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not EXAMPLES.exists(), reason="needs the source 
 
 
 def run(name, folder, *options):
-    """What the example prints. In a folder of its own, where its picture stays."""
+    """What the example prints. In a folder of its own, where its plot stays."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py"), *map(str, options)],
         cwd=folder,
@@ -127,7 +127,7 @@ def test_partial_updates(tmp_path):
 def test_anomaly_hunt(tmp_path):
     out = run("anomaly_hunt", tmp_path, "--steps", 400)
     line = 1 + (EXAMPLES / "anomaly_hunt.py").read_text().splitlines().index(
-        "    return apart.pow(2).sum(-1).sqrt()"
+        "    return difference.pow(2).sum(-1).sqrt()"
     )
     assert "'SqrtBackward0' returned nan values" in out and f"anomaly_hunt.py:{line}, in careless" in out
     assert number("towns are # from", out) < 0.05

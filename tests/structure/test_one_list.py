@@ -163,7 +163,7 @@ def test_kernels_give_the_results_that_their_traits_say():
                 operands[0] = operands[0].bool()
             try:
                 result = op(*operands)
-            except (RuntimeError, TypeError):  # not of integers, or with numbers among its arguments
+            except (RuntimeError, TypeError):  # not of integers, or with scalars among its arguments
                 continue
             assert result.dtype == want and result.shape == (2, 3), (name, dtype)
             checked += 1

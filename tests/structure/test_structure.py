@@ -217,11 +217,11 @@ def test_pages_name_files_that_are_there(page):
         if name in ("script.py", "examples/NAME.py", "Python.h"):
             continue  # the reader's own
         if "/" in name:  # from the page, from the top, or from where #include and import begin
-            places = [folder, ROOT, ROOT / "csrc", ROOT / "src/rushlight"]
-            assert any(any(place.glob(name)) for place in places), name
+            tops = [folder, ROOT, ROOT / "csrc", ROOT / "src/rushlight"]
+            assert any(any(top.glob(name)) for top in tops), name
         else:
             below = [ROOT / "csrc", ROOT / "src"] if folder == ROOT else [folder]
-            assert any(any(place.rglob(name)) for place in below), name
+            assert any(any(top.rglob(name)) for top in below), name
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the header of an ELF file")

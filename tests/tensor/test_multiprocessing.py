@@ -64,12 +64,12 @@ def test_queues_share():
     queue, event = context.Queue(), context.Event()
     process = context.Process(target=put_and_wait, args=(queue, event))
     process.start()
-    numbers, parameter, empty, turned, scalar = queue.get(timeout=20)
+    numbers, parameter, empty, transposed, scalar = queue.get(timeout=20)
     event.set()
     process.join(20)
     assert numbers.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0] and numbers.is_shared()
     assert isinstance(parameter, rl.nn.Parameter) and parameter.requires_grad
-    assert tuple(empty.shape) == (0, 3) and tuple(turned.shape) == (3, 2) and scalar.item() == 1.0
+    assert tuple(empty.shape) == (0, 3) and tuple(transposed.shape) == (3, 2) and scalar.item() == 1.0
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf"):
         mp.reductions.reduce_tensor(rl.ones(2, requires_grad=True) * 2)
 

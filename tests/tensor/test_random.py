@@ -10,7 +10,7 @@ import pytest
 import rushlight as rl
 
 
-def numbers(t):
+def values_of(t):
     return t.tolist()
 
 
@@ -70,7 +70,7 @@ RECORDED = [
 def test_recorded_streams():
     rl.manual_seed(42)
     for i, (call, expected) in enumerate(RECORDED):
-        assert numbers(call()) == expected, i
+        assert values_of(call()) == expected, i
 
 
 def test_states_round_trip():
@@ -78,14 +78,14 @@ def test_states_round_trip():
     rl.randn(3, generator=g)  # leaves the second number of a pair behind
     state = g.get_state()
     assert state.dtype == rl.uint8 and state.shape == (5056,)
-    first = numbers(rl.randn(5, generator=g))
+    first = values_of(rl.randn(5, generator=g))
     other = rl.Generator()
     assert other.set_state(state) is other
-    assert numbers(rl.randn(5, generator=other)) == first
+    assert values_of(rl.randn(5, generator=other)) == first
     assert other.initial_seed() == 2**40 + 5
     g.set_state(state)
     for twin in (g.clone_state(), copy.deepcopy(g), pickle.loads(pickle.dumps(g))):
-        assert numbers(rl.randn(5, generator=twin)) == first
+        assert values_of(rl.randn(5, generator=twin)) == first
 
 
 def test_default_generator():
@@ -93,10 +93,10 @@ def test_default_generator():
     assert rl.initial_seed() == 3
     state = rl.get_rng_state()
     with rl.random.fork_rng():
-        inside = numbers(rl.rand(4))
-    assert numbers(rl.rand(4)) == inside
+        inside = values_of(rl.rand(4))
+    assert values_of(rl.rand(4)) == inside
     rl.set_rng_state(state)
-    assert numbers(rl.rand(4)) == inside
+    assert values_of(rl.rand(4)) == inside
     assert rl.seed() == rl.initial_seed()
     assert rl.Generator().initial_seed() == 67280421310721
     rl.manual_seed(-1)
@@ -112,7 +112,7 @@ def test_bad_seeds(seed):
 def test_bad_states():
     g = rl.Generator().manual_seed(1)
     good = g.get_state()
-    before = numbers(rl.rand(3, generator=g.clone_state()))
+    before = values_of(rl.rand(3, generator=g.clone_state()))
     with pytest.raises(RuntimeError, match="5056"):
         g.set_state(good[:5048].clone())
     with pytest.raises(TypeError):
@@ -127,18 +127,18 @@ def test_bad_states():
             bad[8], bad[9] = 112, 2  # left = 624 with next = 77
         with pytest.raises(RuntimeError, match="Mersenne"):
             g.set_state(bad)
-    assert numbers(rl.rand(3, generator=g)) == before
+    assert values_of(rl.rand(3, generator=g)) == before
 
 
 def test_fills_follow_memory_order():
     rl.manual_seed(5)
     plain = rl.rand(4, 6)
     rl.manual_seed(5)
-    turned = rl.zeros(4, 6).t().uniform_()
-    assert numbers(turned.t()) == numbers(plain)
+    transposed = rl.zeros(4, 6).t().uniform_()
+    assert values_of(transposed.t()) == values_of(plain)
     rl.manual_seed(5)
     column = rl.zeros(24, 3)[:, 1].uniform_()
-    assert numbers(column) == numbers(plain.flatten())
+    assert values_of(column) == values_of(plain.flatten())
 
 
 def test_like_factories_keep_layout_and_type():
@@ -164,7 +164,7 @@ def test_factory_keywords():
     assert rl.rand(2, out=out) is out and out.abs().sum() > 0
     state = rl.get_rng_state()
     rl.rand(3, device="meta")
-    assert numbers(rl.get_rng_state()) == numbers(state)
+    assert values_of(rl.get_rng_state()) == values_of(state)
 
 
 def test_gradients_stop_at_samples():
@@ -172,7 +172,7 @@ def test_gradients_stop_at_samples():
     for y in (rl.bernoulli(x), rl.normal(x, 1.0), rl.poisson(x), (x * 1).normal_(), (x * 1).uniform_()):
         assert y.requires_grad
         (grad,) = rl.autograd.grad(y.sum(), x)
-        assert numbers(grad) == [0, 0, 0]
+        assert values_of(grad) == [0, 0, 0]
     with pytest.raises(RuntimeError, match="leaf"):
         x.normal_()
     with rl.no_grad():
@@ -184,17 +184,17 @@ def test_gradients_stop_at_samples():
 def test_dropout():
     x = rl.ones(1000, requires_grad=True)
     y = rl.dropout(x, 0.25, True)
-    assert sorted(set(numbers(y.detach()))) == [0.0, pytest.approx(1 / 0.75)]
+    assert sorted(set(values_of(y.detach()))) == [0.0, pytest.approx(1 / 0.75)]
     (grad,) = rl.autograd.grad(y.sum(), x)
-    assert numbers(grad) == numbers(y.detach())
+    assert values_of(grad) == values_of(y.detach())
     assert rl.dropout(x, 0.25, False) is x
-    assert numbers(rl.dropout(x, 1.0, True).sum()) == 0
+    assert values_of(rl.dropout(x, 1.0, True).sum()) == 0
     version = x._version
     assert rl.dropout_(x, 0.25, False) is x and x._version == version
     z = rl.ones(10)
-    assert rl.dropout_(z, 0.5, True) is z and set(numbers(z)) <= {0.0, 2.0}
+    assert rl.dropout_(z, 0.5, True) is z and set(values_of(z)) <= {0.0, 2.0}
     kept, mask = rl.native_dropout(rl.ones(100), 0.5, True)
-    assert numbers(kept) == [2.0 * m for m in numbers(mask)]
+    assert values_of(kept) == [2.0 * m for m in values_of(mask)]
     channels = rl.feature_dropout(rl.ones(4, 5, 3, 3), 0.5, True).flatten(2)
     assert (channels == channels[:, :, :1]).all()
     for p in (-0.1, 1.1, float("nan")):
@@ -261,11 +261,11 @@ def test_refused(call):
 
 
 def test_hostile_values_end():
-    """Numbers outside a distribution's domain give NaN or infinity; they never hang."""
+    """Values outside a distribution's domain give NaN or infinity; they never hang."""
     inf, nan = float("inf"), float("nan")
     assert rl._standard_gamma(rl.tensor([nan, -1.0])).isnan().all()
-    assert numbers(rl._standard_gamma(rl.tensor([inf]))) == [inf]
-    assert numbers(rl.poisson(rl.tensor([inf]))) == [inf]
+    assert values_of(rl._standard_gamma(rl.tensor([inf]))) == [inf]
+    assert values_of(rl.poisson(rl.tensor([inf]))) == [inf]
     rl.binomial(rl.tensor([nan, inf, 5.0, -3.0]), rl.tensor([0.5, 0.5, nan, 0.5]))
 
 
@@ -307,8 +307,8 @@ def test_few_samples_of_many_weights_are_those_of_the_whole_distribution():
     many = rl.multinomial(weights, 700, replacement=True)
     assert few.tolist() == many[:7].tolist()
     rl.manual_seed(5)
-    numbers = rl.rand(7, dtype=rl.float64)
-    assert few.tolist() == rl.searchsorted(sums, numbers).tolist()
+    drawn = rl.rand(7, dtype=rl.float64)
+    assert few.tolist() == rl.searchsorted(sums, drawn).tolist()
     for bad in (-1.0, float("inf"), float("nan")):
         weights[4000] = bad
         with pytest.raises(RuntimeError, match="invalid multinomial distribution"):

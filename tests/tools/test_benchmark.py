@@ -76,8 +76,8 @@ def test_refusals():
 def test_all_benchmarks(tmp_path):
     """benchmarks/all.py at tiny sizes, with the package as its own rival."""
     script = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "all.py"
-    picture = tmp_path / "roofline.svg"
-    command = [sys.executable, str(script), "--quick", "--rival", "rushlight", "--picture", str(picture)]
+    plot = tmp_path / "roofline.svg"
+    command = [sys.executable, str(script), "--quick", "--rival", "rushlight", "--plot", str(plot)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr
     parts = ["start", "workloads", "scaling", "ops", "layers", "conv", "transforms", "script", "limits"]
@@ -93,5 +93,5 @@ def test_all_benchmarks(tmp_path):
         "the machine: ",
     ):
         assert row in run.stdout
-    drawn = xml.dom.minidom.parseString(picture.read_text())
+    drawn = xml.dom.minidom.parseString(plot.read_text())
     assert len(drawn.getElementsByTagName("circle")) > 20

@@ -13,11 +13,11 @@ def counted(run, **options):
     return counter
 
 
-def by_name(counter, place="Global"):
-    return {str(op): n for op, n in counter.get_flop_counts()[place].items()}
+def by_name(counter, scope="Global"):
+    return {str(op): n for op, n in counter.get_flop_counts()[scope].items()}
 
 
-def test_products():
+def test_matmul():
     a, b = rl.ones(4, 8), rl.ones(8, 3)
     assert by_name(counted(lambda: a @ b)) == {"aten.mm": 192}
     assert by_name(counted(lambda: rl.bmm(rl.ones(2, 3, 4), rl.ones(2, 4, 5)))) == {"aten.bmm": 240}

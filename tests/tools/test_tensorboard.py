@@ -113,7 +113,7 @@ def test_what_has_no_graph_is_refused(tmp_path):
             writer.add_graph(lambda x: x, rl.ones(2))
 
 
-def test_videos_are_moving_pictures(tmp_path):
+def test_videos_are_images_in_sequence(tmp_path):
     frames = np.zeros((2, 3, 1, 4, 6), np.uint8)  # two videos of three frames
     frames[1, 2] = 255
     with SummaryWriter(str(tmp_path)) as writer:
@@ -123,10 +123,10 @@ def test_videos_are_moving_pictures(tmp_path):
         with pytest.raises(ValueError, match="no frame"):
             writer.add_video("run", rl.zeros(1, 0, 3, 4, 4))
     (event,) = read(tmp_path).Images("run")
-    picture = pil.open(io.BytesIO(event.encoded_image_string))
-    assert event.step == 5 and picture.size == (12, 4) and picture.is_animated
-    picture.seek(picture.n_frames - 1)
-    last = np.asarray(picture.convert("L"))
+    image = pil.open(io.BytesIO(event.encoded_image_string))
+    assert event.step == 5 and image.size == (12, 4) and image.is_animated
+    image.seek(image.n_frames - 1)
+    last = np.asarray(image.convert("L"))
     assert (last[:, :6] == 0).all() and (last[:, 6:] == 255).all()
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import rushlight as rl
 from rushlight.visdom import BadData, Visdom
-from rushlight.visdom._server import picture, summary
+from rushlight.visdom._server import image, summary
 from rushlight.visdom._state import Env
 
 NAN, INF = math.nan, math.inf
@@ -179,9 +179,9 @@ def test_matrices(vis):
     assert x[1] == pytest.approx(0.6) and len(x) == 9
 
 
-def test_pictures(vis):
-    image = rl.tensor([[[0.0, 1.0], [0.5, 0.25]]]).expand(3, 2, 2)
-    content = window(vis, vis.image(image, opts={"caption": "c"}))["content"]
+def test_images(vis):
+    given = rl.tensor([[[0.0, 1.0], [0.5, 0.25]]]).expand(3, 2, 2)
+    content = window(vis, vis.image(given, opts={"caption": "c"}))["content"]
     assert content["caption"] == "c"
     assert pixels(content["src"])[..., 0].tolist() == [[0, 255], [127, 63]]
     ones = rl.ones(2, 2, dtype=rl.uint8)  # bytes are bytes, also when they are small
@@ -200,7 +200,7 @@ def test_pictures(vis):
     for k in range(3):
         vis.image(rl.full((2, 2), k * 0.5), win="w", opts={"store_history": True, "caption": str(k)})
     assert [c["caption"] for c in window(vis, "w")["content"]] == ["0", "1", "2"]
-    assert picture(Env(vis.log.path("main")).refresh().windows["w"], "0") != picture(
+    assert image(Env(vis.log.path("main")).refresh().windows["w"], "0") != image(
         Env(vis.log.path("main")).refresh().windows["w"], "2"
     )
     if importlib.util.find_spec("PIL"):
@@ -284,7 +284,7 @@ BAD = {
         BadData,
         "shows text, not a plot",
     ),
-    "color": (lambda v: v.line([1], opts={"linecolor": [[1, 2]]}), BadData, "1 x 3 numbers of 0 to 255"),
+    "color": (lambda v: v.line([1], opts={"linecolor": [[1, 2]]}), BadData, "1 x 3 values of 0 to 255"),
     "points": (lambda v: v.scatter(rl.zeros(4)), BadData, "scatter: X must be N x 2 or N x 3"),
     "wide points": (
         lambda v: v.scatter(rl.zeros(4, 5)),
@@ -300,7 +300,7 @@ BAD = {
     ),
     "bins": (lambda v: v.histogram([1, 2], opts={"numbins": 0}), BadData, "whole number from 1 on, got 0"),
     "only nan": (lambda v: v.histogram([NAN, NAN]), BadData, "none of them is finite"),
-    "heat": (lambda v: v.heatmap([1, 2]), BadData, "heatmap: X must be N x M numbers, got shape (2,)"),
+    "heat": (lambda v: v.heatmap([1, 2]), BadData, "heatmap: X must be N x M values, got shape (2,)"),
     "heat rows": (
         lambda v: v.heatmap([[1, 2]], win="heat", update="appendRow"),
         BadData,
@@ -328,7 +328,7 @@ BAD = {
     "video": (
         lambda v: v.video(None),
         AttributeError,
-        "rushlight.visdom has no video: it shows still pictures",
+        "rushlight.visdom has no video: it shows still images",
     ),
 }
 
@@ -436,7 +436,7 @@ def test_plotly_messages(vis):
     trace = {"x": [1, 2, 3], "y": np.array([4, 5, 6]), "mode": "markers+lines", "type": "custom"}
     assert vis._send({"data": [trace], "layout": {"title": "First"}, "win": "mine"}) == "mine"
     assert traces(vis, "mine", "y") == [[[4, 5, 6]]]
-    assert b"First" in picture(Env(vis.log.path("main")).refresh().windows["mine"])[1]
+    assert b"First" in image(Env(vis.log.path("main")).refresh().windows["mine"])[1]
 
 
 def _junk(rng, depth=0):
@@ -489,7 +489,7 @@ def test_a_hostile_log_draws_something_or_says_why():
         env.apply(rng.choice(("events", "events", "update", "close")), message)
         for window in env.windows.values():
             json.dumps(summary(window))
-            kind, data = picture(window)
+            kind, data = image(window)
             if window["type"] == "plot":
                 assert kind == "image/svg+xml", number
                 assert b"<script" not in data

@@ -130,7 +130,7 @@ def test_every_kind_of_plot_is_drawn(vis, server):
             assert not re.search(r"nan|inf", " ".join(element.attrib.values())), name
         assert len(data) < 2_000_000
         assert not any("drawn" in (t or "") for t in texts), (name, texts)
-    assert b"2 values have no place here" in drawn(server, "gaps")[1]
+    assert b"2 values cannot be shown here" in drawn(server, "gaps")[1]
 
 
 def test_points_stand_where_they_belong(vis, server):
@@ -148,7 +148,7 @@ def test_points_stand_where_they_belong(vis, server):
     assert path == f"M{dots[0][0]},{dots[0][1]}L{dots[1][0]},{dots[1][1]}"
 
 
-def test_pictures_are_served(vis, server):
+def test_images_are_served(vis, server):
     vis.image(rl.rand(3, 4, 4), win="im")
     assert drawn(server, "im")[0] == "image/png" and drawn(server, "im")[1].startswith(b"\x89PNG")
     for k in range(2):
@@ -185,7 +185,7 @@ def test_hostile_text_stays_text(vis, server):
         xml.etree.ElementTree.fromstring(data)
     vis.svg(
         f"<svg>{HOSTILE}</svg>", win="svg"
-    )  # a user's own: served as it is, as a picture that runs nothing
+    )  # a user's own: served as it is, as an image that runs nothing
     assert drawn(server, "svg")[0] == "image/svg+xml"
 
 

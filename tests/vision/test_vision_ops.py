@@ -51,7 +51,7 @@ def test_nms_of_nothing_and_of_nonsense():
             ops.nms(boxes, scores, 0.5)
 
 
-def test_batched_nms_keeps_classes_apart():
+def test_batched_nms_keeps_classes_separate():
     boxes, scores, kinds = boxes_of(50, 1, 40.0), rl.rand(50), rl.randint(0, 3, (50,))
     expected = []
     for k in range(3):

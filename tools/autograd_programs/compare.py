@@ -7,7 +7,7 @@ from .left_out import unspoken
 
 
 def _close(a, b, rough):
-    """Whether two lists of numbers, nested alike, are nearly equal."""
+    """Whether two lists of values, nested alike, are nearly equal."""
     if isinstance(a, list):
         return len(a) == len(b) and all(_close(x, y, rough) for x, y in zip(a, b))
     if isinstance(a, complex):  # of an infinite number, the other part is anything
@@ -52,7 +52,7 @@ def _state(t):
         return "failed check" if unspoken(error) else "error"
 
 
-# How far the results of programs may lie apart whose tensors, some of them, have few bits.
+# How far the results of programs may differ whose tensors, some of them, have few bits.
 _ROUGH = {
     "torch.bfloat16": 6e-2,
     "torch.float16": 5e-3,

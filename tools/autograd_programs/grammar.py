@@ -5,7 +5,7 @@ import random
 from .registry import STEPS
 
 # Each adds its steps; the order is part of what a seed means.
-from . import views, writes, places, attributes, results, outs, gradients  # noqa: E402, F401, I001 # isort: skip
+from . import views, writes, indices, attributes, results, outs, gradients  # noqa: E402, F401, I001 # isort: skip
 
 
 LEAF_SHAPES = ((3,), (2, 3), (3, 3), (2, 2, 3), (), (3,), (2, 3), (1, 3), (0, 3))

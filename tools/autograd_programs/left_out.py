@@ -3,31 +3,31 @@
 import contextlib
 
 from .execute import ERRORS
-from .places import place
+from .indices import index
 
 # Steps that change no element, or set all they change to one number: no order of the loops can be told from another.
 _ORDERLESS = {
     "detach_", "squeeze_", "t_", "set_", "zero_", "geometry", "set_data", "requires_grad_", "retain_grad", "register_hook",
     "set_grad", "fill_diagonal_",
 }  # fmt: skip
-# Steps that do not read and write in one place only: also the same tensor on both sides is an overlap.
+# Steps that do not read and write in one range only: also the same tensor on both sides is an overlap.
 _SCATTERING = {
     "set_by_index", "masked_scatter_", "index_put_", "index_writes", "take_put", "products", "cumulate",
-    "out_join", "out_product", "out_reduce", "out_choose",
+    "out_join", "out_matmul", "out_reduce", "out_choose",
 }  # fmt: skip
 
 
-def _places(t):
+def _addresses(t):
     """The addresses of a tensor's elements, in order."""
     size = t.element_size()
-    places = [t.data_ptr()]
+    addresses = [t.data_ptr()]
     for n, s in zip(t.shape, t.stride()):
-        places = [p + i * s * size for p in places for i in range(n)]
-    return places
+        addresses = [p + i * s * size for p in addresses for i in range(n)]
+    return addresses
 
 
 def order_matters(step, tensors):
-    """Whether a step writes twice to one place, or writes where it also reads, at another element. If a framework does not
+    """Whether a step writes twice to one address, or writes where it also reads, at another element. If a framework does not
     refuse it (PyTorch looks for overlaps only where it is cheap: tensors without gaps, and strides of 0), its result depends on
     the order of its loops.
     """
@@ -46,7 +46,7 @@ def order_matters(step, tensors):
     if name == "setitem" and x.dim():
         others = [y] if k % 2 else []
         with contextlib.suppress(IndexError):
-            target = target[place(x, k)]
+            target = target[index(x, k)]
     return _meets(name, target, others)
 
 
@@ -56,17 +56,17 @@ def _outs(step, x, y, z):
 
 
 def _meets(name, target, others):
-    """Whether a target has two elements in one place, or others lie across it."""
+    """Whether a target has two elements at one address, or others lie across it."""
     if not target.is_contiguous() and name != "fill_":
-        places = _places(target)
-        if len(set(places)) != len(places):
+        addresses = _addresses(target)
+        if len(set(addresses)) != len(addresses):
             return True
     for other in others:
         if other.untyped_storage().data_ptr() != target.untyped_storage().data_ptr():
             continue
         if not target.numel() or not other.numel():
             continue
-        mine, theirs = _places(target), _places(other)
+        mine, theirs = _addresses(target), _addresses(other)
         if (name in _SCATTERING or mine != theirs) and not set(mine).isdisjoint(theirs):
             return True
     return False
@@ -204,7 +204,7 @@ def look(tensors, numbers):
 
 
 def _residue(x):
-    """Whether there are numbers in x that rounding may have left of a zero: their sign is anything."""
+    """Whether there are elements in x that rounding may have left of a zero: their sign is anything."""
     bits = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-6, "complex64": 1e-6}
     limit = bits.get(str(x.dtype).split(".")[1], 1e-2)
     return bool(((x != 0) & (x.detach().abs() < limit)).any())
@@ -220,7 +220,7 @@ def _near_whole(x, y):
 
 
 def _nearly_whole(x):
-    """Whether there are numbers in x that would be whole but for rounding."""
+    """Whether there are elements in x that would be whole but for rounding."""
     if not x.is_floating_point():
         return False
     x = x.detach()

@@ -23,7 +23,7 @@ def out_join(T, x, y, z, k):
 
 
 @step("out")
-def out_product(T, x, y, z, k):
+def out_matmul(T, x, y, z, k):
     if repeats(z):  # as in `products`
         return
     (T.matmul, T.mm, T.dot, T.mv)[k % 4](x, y, out=z)

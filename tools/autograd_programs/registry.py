@@ -29,15 +29,15 @@ def dim_of(x, k):
 
 
 def index_of(x, k):
-    """A place along the first dimension."""
+    """An index along the first dimension."""
     return k % max(x.shape[0], 1) if x.dim() else 0
 
 
 def repeats(x):
-    """Whether elements share a place; the stride of a dimension of size 1 is nobody's business."""
+    """Whether elements share an address; the stride of a dimension of size 1 is nobody's business."""
     return x.numel() > 0 and any(n > 1 and s == 0 for n, s in zip(x.shape, x.stride()))
 
 
 def far(x):
-    """Whether there are numbers in x whose last bit turns an angle."""
+    """Whether there are elements in x whose last bit turns an angle."""
     return bool((x.detach().abs() > 1e4).any())

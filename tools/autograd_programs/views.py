@@ -127,7 +127,7 @@ def complex_view(T, x, y, z, k):
         return None
     if x.is_complex():
         return T.view_as_real(x)
-    # PyTorch's gradient of a view that begins at an odd place cannot be seen as complex numbers.
+    # PyTorch's gradient of a view that begins at an odd offset cannot be seen as complex numbers.
     even = x.dim() and (x._base is None or x._base.storage_offset() % 2 == 0)
     return T.view_as_complex(x) if even else None
 

@@ -112,7 +112,7 @@ def powers(T, x, y, z, k):
 
 @step("write")
 def products(T, x, y, z, k):
-    if repeats(x):  # PyTorch writes some of them all to the same place
+    if repeats(x):  # PyTorch writes some of them all to the same address
         return
     if k % 4 == 2 and not x.dtype == y.dtype == z.dtype:  # PyTorch's derivative mixes types
         return
@@ -121,7 +121,7 @@ def products(T, x, y, z, k):
 
 @step("write")
 def activations(T, x, y, z, k):
-    # The slope at a NaN: PyTorch's vectors say NaN, or 0, and its other loop 1. torch.full((17,), nan) has both in the gradient
+    # The derivative at a NaN: PyTorch's vectors say NaN, or 0, and its other loop 1. torch.full((17,), nan) has both in the gradient
     # of elu: sixteen times NaN, and 1.
     if x.numel() >= 8 and bool(x.detach().isnan().any()):
         return

@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     kind: str  # "function", "class", "method", "property" or "attribute"
     signatures: list[signatures.Signature]
     doc: docstring.Docstring
-    place: sources.Place | None
+    source: sources.Source | None
     facts: list[tuple[str, str]]  # (what, text) for ops
     mirrors: str  # the full name of the function whose documentation this one shows
     bases: list[str]
@@ -48,7 +48,7 @@ def _entry(namespace, name, value):
         "class" if is_class else "method" if in_tensor else "function",
         signatures.of(value, method=in_tensor),
         docstring.of(value),
-        sources.place_of(value),
+        sources.source_of(value),
         list(_facts(namespace, name, value)),
         _mirrored(namespace, name, value),
         _bases(value) if is_class else [],
@@ -82,7 +82,7 @@ def _members(namespace, name, cls):
                 "property" if is_property else "method",
                 [] if is_property else signatures.of(function, method=not static),
                 doc,
-                sources.place_of(function),
+                sources.source_of(function),
                 [],
                 "",
                 [],
@@ -113,8 +113,8 @@ def _facts(namespace, name, value):
     """What users ask of an op."""
     if names.is_derived(value):
         return
-    place = getattr(names.space_of(namespace), f"{name}_", None)
-    if place is not None and names.is_derived(place):
+    inplace = getattr(names.space_of(namespace), f"{name}_", None)
+    if inplace is not None and names.is_derived(inplace):
         yield "in place", full_name(namespace, f"{name}_")
     elif namespace == "torch" and names.is_derived(getattr(rushlight.Tensor, f"{name}_", None)):
         yield "in place", f"torch.Tensor.{name}_"

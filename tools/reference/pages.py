@@ -59,8 +59,8 @@ def build(out, source=""):
     (out / "names.js").write_text(
         f"const NAMES = {json.dumps(rows, separators=(',', ':'), ensure_ascii=False)};\n"
     )
-    for picture in ("png", "svg"):
-        for file in (ROOT / "docs").glob(f"*.{picture}"):
+    for suffix in ("png", "svg"):
+        for file in (ROOT / "docs").glob(f"*.{suffix}"):
             shutil.copy(file, out)
 
 
@@ -176,7 +176,7 @@ class Writer:
         prefix, _, last = entry.full.rpartition(".")
         parts = [
             f'<section class="entry" id="{entry.anchor}"><h3><a class="name" href="#{entry.anchor}">{prefix}.<b>{last}</b></a>',
-            f'<span class="kind">{entry.kind}</span>{self.place(entry)}</h3>',
+            f'<span class="kind">{entry.kind}</span>{self.source(entry)}</h3>',
             *(self.signature(last, s, namespace) for s in entry.signatures),
         ]
         if entry.bases:
@@ -190,10 +190,10 @@ class Writer:
             parts.append(f'<div class="part">Methods and properties</div><div class="members">{inner}</div>')
         return "".join(parts) + "</section>"
 
-    def place(self, entry):
-        if not entry.place:
+    def source(self, entry):
+        if not entry.source:
             return ""
-        file, line = entry.place
+        file, line = entry.source
         target = f"{self.source}/{file}" + (f"#L{line}" if self.hosted else "")
         return f'<a class="source" href="{html.escape(target)}">{file}:{line}</a>'
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-class Place(NamedTuple):
+class Source(NamedTuple):
     file: str  # from the top of the repository
     line: int
 
 
 class Registration(NamedTuple):
-    place: Place
+    source: Source
     formula: str  # the comment at the op's block: "y = e^x        dx = dy * y"
     node: str  # the name of its grad_fn
 
@@ -30,9 +30,9 @@ def registrations():
         for match in re.finditer(r'ops\.(?:def|alias)\(\s*"([\w.]+)",\s*"?(\w+)', text):
             name, function = match.groups()
             line = text.count("\n", 0, match.start()) + 1
-            place = Place(path.relative_to(ROOT).as_posix(), line)
+            source = Source(path.relative_to(ROOT).as_posix(), line)
             formula = formulas.get(name.rpartition(".")[2], formulas.get(function, ""))
-            found.setdefault(name, Registration(place, formula, _node(text, function)))
+            found.setdefault(name, Registration(source, formula, _node(text, function)))
     return found
 
 
@@ -46,13 +46,13 @@ def _node(text, function):
     return name[1] if name else ""
 
 
-def place_of(value):
-    """The Place of a function or class, None for what is made at run time or built into the extension."""
+def source_of(value):
+    """The Source of a function or class, None for what is made at run time or built into the extension."""
     if hasattr(value, "_op_name"):
         registered = registrations().get(value._op_name) or registrations().get(
             value._op_name.removesuffix("_")
         )
-        return registered.place if registered else _mentioned(value._op_name.removesuffix("_"))
+        return registered.source if registered else _mentioned(value._op_name.removesuffix("_"))
     try:
         value = inspect.unwrap(value)
         path = pathlib.Path(_file(value))
@@ -62,7 +62,7 @@ def place_of(value):
     if "rushlight" not in path.parts:
         return None
     below = path.parts[len(path.parts) - path.parts[::-1].index("rushlight") :]
-    return Place("/".join(("src/rushlight", *below)), line) if below else None
+    return Source("/".join(("src/rushlight", *below)), line) if below else None
 
 
 @functools.cache
@@ -73,7 +73,7 @@ def _mentioned(name):
             text = path.read_text()
             match = re.search(pattern, text) if "Register registered" in text else None
             if match:
-                return Place(path.relative_to(ROOT).as_posix(), text.count("\n", 0, match.start()) + 1)
+                return Source(path.relative_to(ROOT).as_posix(), text.count("\n", 0, match.start()) + 1)
     return None
 
 

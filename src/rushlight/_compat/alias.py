@@ -165,7 +165,15 @@ def is_installed():
 
 
 def install_as_torch() -> None:
-    """From here on, `import torch` in this process means rushlight. Refuses when PyTorch itself is loaded."""
+    """From here on, `import torch` in this process means rushlight.
+
+    Raises:
+        RuntimeError: PyTorch itself is loaded.
+
+    Example:
+        >>> "install_as_torch" in dir(torch)
+        True
+    """
     if is_installed():
         return
     loaded = sys.modules.get("torch")
@@ -202,7 +210,11 @@ def pass_on():
 
 
 def uninstall_as_torch():
-    """Takes the names back; modules that were imported under them are forgotten."""
+    """Takes back what install_as_torch did; modules that were imported under those names are forgotten.
+
+    Example:
+        >>> torch.uninstall_as_torch()
+    """
     if not is_installed():
         return
     sys.meta_path.remove(_finder)

@@ -14,6 +14,7 @@ Tag = enum.Enum(
     "nondeterministic_bitwise nondeterministic_seeded pointwise pt2_compliant_tag reduction view_copy",
     module="torch",
 )
+Tag.__doc__ = "What an operator is said to be, in OpOverload.tags."
 FloatType, IntType, BoolType, StringType, NoneType, ListType, DictType, TupleType, OptionalType = (
     _placeholder(f"jit.{n}")
     for n in (

@@ -18,7 +18,20 @@ def from_file(
     pin_memory=False,
     requires_grad=False,
 ):
-    """A tensor on the memory of a file."""
+    """A tensor on the memory of a file.
+
+    Args:
+        filename (str): the file.
+        shared (bool): whether writes reach the file, which is then made or enlarged as needed. Default: None, False
+        size (int): the number of elements. Default: 0
+        dtype (dtype): of the elements. Default: None
+        layout, device, pin_memory, requires_grad: as of torch.empty.
+
+    Example:
+        >>> np.arange(3.0, dtype=np.float32).tofile("three")
+        >>> torch.from_file("three", size=3)
+        tensor([0., 1., 2.])
+    """
     dtype = dtype or rl.get_default_dtype()
     untyped: Any = rl.UntypedStorage
     storage = untyped.from_file(filename, bool(shared), size * dtype.itemsize)

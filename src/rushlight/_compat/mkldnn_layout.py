@@ -127,7 +127,7 @@ class MkldnnTensor(Tensor):
         return wrap(self._values.detach())
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        """The numbers as a plain tensor, copied."""
+        """The elements as a plain tensor, copied."""
         return self._values.clone() if dtype is None else self._values.to(dtype, copy=True)
 
     _to_dense = to_dense  # type: ignore[assignment]

@@ -8,6 +8,7 @@ def _removed(name, instead):
         )
 
     removed.__name__ = removed.__qualname__ = name
+    removed.__doc__ = f"Removed; it raises and names torch.{instead}."
     return removed
 
 

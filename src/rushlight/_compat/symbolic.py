@@ -7,8 +7,9 @@ from rushlight._core.compose import public
 
 
 class _Symbolic(type):
-    """SymInt and its kin: sizes that PyTorch's compiler does not know yet. Here every size is a number, but those of ragged
-    dimensions (rushlight.nested)."""
+    """SymInt and its kin: values that PyTorch's compiler does not know yet.
+
+    Here every size is a number, but those of ragged dimensions (rushlight.nested)."""
 
     def __instancecheck__(cls, instance):
         return cls.__name__ == "SymInt" and hasattr(type(instance), "_is_ragged_size")
@@ -23,33 +24,38 @@ class _Symbolic(type):
         )
 
 
-SymInt = _Symbolic("SymInt", (), {"__module__": "rushlight"})
-SymFloat = _Symbolic("SymFloat", (), {"__module__": "rushlight"})
-SymBool = _Symbolic("SymBool", (), {"__module__": "rushlight"})
+SymInt = _Symbolic("SymInt", (), {"__module__": "rushlight", "__doc__": _Symbolic.__doc__})
+SymFloat = _Symbolic("SymFloat", (), {"__module__": "rushlight", "__doc__": _Symbolic.__doc__})
+SymBool = _Symbolic("SymBool", (), {"__module__": "rushlight", "__doc__": _Symbolic.__doc__})
 
 
 @public
 def sym_int(a):
+    """int(a), of a size that may be symbolic in PyTorch."""
     return int(a)
 
 
 @public
 def sym_float(a):
+    """float(a), of a size that may be symbolic in PyTorch."""
     return float(a)
 
 
 @public
 def sym_not(a):
+    """not a, of a condition that may be symbolic in PyTorch."""
     return not a
 
 
 @public
 def sym_ite(b, t, f):
+    """t if b else f, of a condition that may be symbolic in PyTorch."""
     return t if b else f
 
 
 @public
 def sym_sum(args):
+    """The sum of sizes that may be symbolic in PyTorch."""
     return builtins.sum(args)
 
 

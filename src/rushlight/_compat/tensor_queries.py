@@ -14,7 +14,15 @@ def corresponding_real_dtype(dtype):
 
 
 def get_device_module(device=None):
-    """The module of a device's functions: torch.cpu, torch.cuda ..."""
+    """The module of a device's functions: torch.cpu, torch.cuda ...
+
+    Args:
+        device (device or str): of which. Default: None, the CPU
+
+    Example:
+        >>> torch.get_device_module("cpu") is torch.cpu
+        True
+    """
     kind = rl.get_default_device().type if device is None else rl.device(device).type
     return getattr(rl, kind)
 

@@ -208,7 +208,7 @@ def _rebuilt(untyped, dtype):
 
 
 def _untyped_from(name, args, wrap_storage, dtype, device):
-    """The bytes that a constructor's arguments speak of: of a storage, of a length, of a sequence of numbers."""
+    """The bytes that a constructor's arguments speak of: of a storage, of a length, of a sequence of values."""
     if wrap_storage is not None:
         if args:
             raise RuntimeError(f"{name}(): No positional arguments should be given when using 'wrap_storage'")
@@ -231,8 +231,8 @@ def _untyped_from(name, args, wrap_storage, dtype, device):
         raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
     if isinstance(first, rl.Tensor) or not hasattr(first, "__len__"):
         raise TypeError(f"{name}(): Argument type not recognized: {type(first)}")
-    numbers = rl.tensor(list(first), dtype=_INTEGERS.get(dtype, dtype), device="cpu").untyped_storage()
-    return numbers if device.type == "cpu" else UntypedStorage(numbers.nbytes(), device=device)
+    values = rl.tensor(list(first), dtype=_INTEGERS.get(dtype, dtype), device="cpu").untyped_storage()
+    return values if device.type == "cpu" else UntypedStorage(values.nbytes(), device=device)
 
 
 def _warning(name, function):
@@ -349,7 +349,7 @@ class _Kind(type):
 
 
 class _LegacyStorage(TypedStorage, metaclass=_Kind):
-    """FloatStorage and its kin: storages of one element type, by length or from numbers."""
+    """FloatStorage and its kin: storages of one element type, by length or from values."""
 
     @classmethod
     def from_buffer(cls, buffer, byte_order="native", *, count=-1, offset=0):
@@ -368,7 +368,11 @@ class _LegacyStorage(TypedStorage, metaclass=_Kind):
 
 
 for _name, _dtype in _DTYPES.items():
-    globals()[_name] = _Kind(_name, (_LegacyStorage,), {"_dtype": _dtype, "__module__": "torch"})
+    globals()[_name] = _Kind(
+        _name,
+        (_LegacyStorage,),
+        {"_dtype": _dtype, "__module__": "torch", "__doc__": f"A TypedStorage of {_dtype}."},
+    )
 
 _StorageBase = StorageBase
 _storage_classes = {UntypedStorage, TypedStorage, *(globals()[name] for name in _DTYPES)}

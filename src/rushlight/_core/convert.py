@@ -23,27 +23,70 @@ _ops = _C.ops
 
 
 def is_tensor(obj: object) -> TypeIs[Tensor]:
-    """Whether it is a Tensor."""
+    """Whether an object is a Tensor.
+
+    Args:
+        obj (object): what is asked.
+
+    Example:
+        >>> torch.is_tensor(torch.ones(1)), torch.is_tensor(1.0)
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 def is_storage(obj: object) -> bool:
-    """Whether it is a storage."""
+    """Whether an object is a storage.
+
+    Args:
+        obj (object): what is asked.
+
+    Example:
+        >>> torch.is_storage(torch.ones(1).untyped_storage())
+        True
+    """
     return isinstance(obj, _C.UntypedStorage)
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the elements are real floating point numbers."""
+    """Whether the elements are real and floating: float16, bfloat16, float32, float64 or one of eight bits.
+
+    Args:
+        input (Tensor): what is asked.
+
+    Example:
+        >>> torch.is_floating_point(torch.ones(1)), torch.is_floating_point(torch.tensor(1j))
+        (True, False)
+    """
     return input.dtype.is_floating_point
 
 
 def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers."""
+    """Whether the elements are complex.
+
+    Args:
+        input (Tensor): what is asked.
+
+    Example:
+        >>> torch.is_complex(torch.tensor(1j))
+        True
+    """
     return input.dtype.is_complex
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element is not zero."""
+    """Whether the one element is not zero.
+
+    Args:
+        input (Tensor): of one element.
+
+    Raises:
+        RuntimeError: it has none, or several.
+
+    Example:
+        >>> torch.is_nonzero(torch.tensor([0.0]))
+        False
+    """
     if input.numel() != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
@@ -54,12 +97,30 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether it was made in inference mode."""
+    """Whether a tensor was made in inference mode.
+
+    Args:
+        input (Tensor): what is asked.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     x = torch.ones(1)
+        >>> torch.is_inference(x)
+        True
+    """
     return input.is_inference()
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Args:
+        input (Tensor): what is counted.
+
+    Example:
+        >>> torch.numel(torch.ones(2, 3))
+        6
+    """
     if not isinstance(input, Tensor) and not hasattr(type(input), "__torch_function__"):
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     return input.numel()
@@ -70,7 +131,15 @@ for _f in (is_floating_point, is_complex, is_nonzero):
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the type of the elements has negative numbers."""
+    """Whether the type of the elements has negative values.
+
+    Args:
+        input (Tensor): what is asked.
+
+    Example:
+        >>> torch.is_signed(torch.ones(1)), torch.is_signed(torch.ones(1, dtype=torch.uint8))
+        (True, False)
+    """
     return input.dtype.is_signed
 
 
@@ -82,12 +151,31 @@ is_floating_point, is_complex, is_nonzero, is_inference, is_signed, numel = map(
 
 @public
 def is_distributed(input: Tensor) -> bool:
-    """False: no tensor is in several places."""
+    """Whether a tensor is sharded: none is.
+
+    Args:
+        input (Tensor): what is asked.
+
+    Example:
+        >>> torch.is_distributed(torch.ones(1))
+        False
+    """
     return input.is_distributed()
 
 
 def as_tensor(data: Any, dtype: dtype | None = None, device: device | str | int | None = None) -> Tensor:
-    """A tensor of the data: the tensor itself, or one on the array's memory, where nothing must change."""
+    """A tensor of data: the tensor itself, or one on the array's memory, where nothing must change; else a copy.
+
+    Args:
+        data (object): a tensor, an array, numbers or nested sequences of them.
+        dtype (dtype): of the elements. Default: None, that of data
+        device (device): where they live. Default: None, where data lives
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> torch.as_tensor(x) is x
+        True
+    """
     if isinstance(data, Tensor):
         if dtype is None and device is None:
             return data
@@ -106,7 +194,22 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of any object; `copy` says whether it must, may or must not have memory of its own."""
+    """A tensor of any object: tensors, arrays, buffers, DLPack, numbers and sequences.
+
+    Args:
+        obj (object): what it is made of.
+        dtype (dtype): of the elements. Default: None, that of obj
+        device (device): where they live. Default: None, where obj lives
+        copy (bool): whether it must or must not have memory of its own. Default: None, only if needed
+        requires_grad (bool): whether autograd records what is computed from it. Default: False
+
+    Raises:
+        ValueError: copy=False, and it cannot share memory.
+
+    Example:
+        >>> torch.asarray(np.array([1, 2]), copy=False)
+        tensor([1, 2])
+    """
     if isinstance(obj, Tensor):
         result = obj if requires_grad or not obj.requires_grad else obj.detach()
         shares = True
@@ -156,7 +259,20 @@ def _type_name(tensor):
 def from_dlpack(
     ext_tensor: Any, *, device: device | str | int | None = None, copy: bool | None = None
 ) -> Tensor:
-    """A tensor on the memory of an object with `__dlpack__`, or of a DLPack capsule."""
+    """A tensor on the memory of an object with `__dlpack__`, or of a DLPack capsule.
+
+    Args:
+        ext_tensor (object): of any library.
+        device (device): where the result is to live. Default: None, where the object lives
+        copy (bool): whether it must or must not have memory of its own. Default: None, only if needed
+
+    Example:
+        >>> a = np.zeros(2)
+        >>> torch.from_dlpack(a).add_(1)
+        tensor([1., 1.], dtype=torch.float64)
+        >>> a
+        array([1., 1.])
+    """
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:
             raise AssertionError(
@@ -216,14 +332,36 @@ def cuda(
     non_blocking: bool = False,
     memory_format: memory_format | None = None,
 ) -> Tensor:
-    """Fails: there is no GPU."""
+    """Fails: there is no GPU.
+
+    Args:
+        device (device or int): accepted. Default: None
+        non_blocking (bool): accepted. Default: False
+        memory_format (memory_format): accepted. Default: None
+
+    Raises:
+        RuntimeError: always.
+
+    Example:
+        >>> torch.cuda.is_available()
+        False
+    """
     from ..cuda import _NONE
 
     raise AssertionError(_NONE)
 
 
 def _type(self, dtype=None, non_blocking=False, **kwargs):
-    """Its type's name, or the tensor in another type."""
+    """Its type's name, or the tensor in another type.
+
+    Args:
+        dtype (dtype, type or str): the other type. Default: None
+        non_blocking (bool): accepted. Default: False
+
+    Example:
+        >>> torch.ones(1).type(), torch.ones(1).type(torch.int64)
+        ('torch.FloatTensor', tensor([1]))
+    """
     if dtype is None:
         return self._type_name()
     if isinstance(dtype, str):
@@ -243,13 +381,29 @@ method(_type)
 
 @method
 def type_as(self, other: Tensor) -> Tensor:
-    """The tensor in the element type of another."""
+    """The tensor in the element type of another.
+
+    Args:
+        other (Tensor): whose type is taken.
+
+    Example:
+        >>> torch.ones(1).type_as(torch.tensor([1]))
+        tensor([1])
+    """
     return self.to(other.dtype)
 
 
 @method
 def get_device(self) -> int:
-    """The number of its GPU; -1 on the CPU."""
+    """The index of a tensor's GPU; -1 on the CPU.
+
+    Args:
+        self (Tensor): what is asked.
+
+    Example:
+        >>> torch.get_device(torch.ones(1))
+        -1
+    """
     return -1 if self.is_cpu else self.device.index or 0
 
 
@@ -297,7 +451,15 @@ def mtia(
 
 @method
 def to_mkldnn(self, dtype: dtype | None = None) -> Tensor:
-    """A copy in the layout torch._mkldnn."""
+    """A copy in the layout torch._mkldnn.
+
+    Args:
+        dtype (dtype): of the elements. Default: None, as they are
+
+    Example:
+        >>> torch.ones(2).to_mkldnn().layout
+        torch._mkldnn
+    """
     from .._compat.mkldnn_layout import to_mkldnn
 
     return to_mkldnn(self, dtype)
@@ -305,7 +467,19 @@ def to_mkldnn(self, dtype: dtype | None = None) -> Tensor:
 
 @method
 def index(self, positions: Any, dims: Any) -> Any:
-    """Binds dimensions to objects of functorch.dim, which are not here."""
+    """Binds dimensions to objects of functorch.dim, which are not here.
+
+    Args:
+        positions (object): accepted.
+        dims (object): accepted.
+
+    Raises:
+        NotImplementedError: always.
+
+    Example:
+        >>> torch.ones(2)[0]
+        tensor(1.)
+    """
     raise NotImplementedError(
         "Tensor.index() needs the dimension objects of functorch.dim, which rushlight does not have: write x[i], x.select(dim, i) "
         "or x.index_select(dim, i)"
@@ -323,12 +497,24 @@ def _sparse_only(name, doc, signature):
     method(refuse)
 
 
+_RESIZE = """Gives a sparse tensor other sizes and {}, in place.
+
+    Args:
+        size (sequence of ints): none smaller than before where there are entries.
+        sparse_dim (int): how many dimensions are sparse.
+        dense_dim (int): how many are dense.
+
+    Example:
+        >>> torch.eye(2).to_sparse().{}((3, 3), 2, 0).{}
+        {}
+    """
+
 for _name, _doc, _parameters in (
     ("_to_dense", "The elements of a sparse tensor as a dense one.", "($self, dtype=None, masked_grad=None)"),
     ("_sparse_mask_projection", "A sparse tensor with values only where the mask has entries.",
      "($self, mask, accumulate_matches=False)"),
-    ("sparse_resize_", "Other sizes for a sparse tensor, in place.", "($self, size, sparse_dim, dense_dim)"),
-    ("sparse_resize_and_clear_", "Other sizes for a sparse tensor without its entries, in place.",
+    ("sparse_resize_", _RESIZE.format("its entries", "sparse_resize_", "_nnz()", 2), "($self, size, sparse_dim, dense_dim)"),
+    ("sparse_resize_and_clear_", _RESIZE.format("no entries", "sparse_resize_and_clear_", "_nnz()", 0),
      "($self, size, sparse_dim, dense_dim)"),
 ):  # fmt: skip
     _sparse_only(_name, _doc, _parameters)
@@ -350,7 +536,15 @@ for _name, _instead in (("eig", "eig"), ("lstsq", "lstsq"), ("solve", "solve"), 
 
 @method
 def resize_as_sparse_(self, the_template):
-    """The sizes of another sparse tensor, in place."""
+    """Takes the sizes of another sparse tensor, in place.
+
+    Args:
+        the_template (Tensor): the other one.
+
+    Example:
+        >>> torch.eye(2).to_sparse().resize_as_sparse_(torch.eye(3).to_sparse()).shape
+        torch.Size([3, 3])
+    """
     if the_template.layout not in (_C.strided, _C.sparse_coo):
         raise RuntimeError(
             "resize_as_sparse_compressed_: self  expected sparse compressed tensor layout but got Strided"
@@ -362,11 +556,22 @@ def resize_as_sparse_(self, the_template):
 
 @method
 def dequantize(self) -> Tensor:
-    """The values as float32 numbers."""
+    """The values of a quantized tensor in float32.
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.tensor([0.9]), 0.5, 0, torch.qint8).dequantize()
+        tensor([1.])
+    """
     return self.to(_C.float32)
 
 
-def _quantized_only(name, doc):
+def _quantized_only(name, doc, shown):
+    made = (
+        "channel(torch.ones(1), torch.tensor([0.5]), torch.tensor([3]), 0, torch.qint8)"
+        if "channel" in name
+        else "tensor(torch.ones(1), 0.5, 3, torch.qint8)"
+    )
+
     def refuse(self):
         from .._quantized._tensor import no_kernel
 
@@ -374,25 +579,36 @@ def _quantized_only(name, doc):
             name, "CPU", "the tensor is not quantized: torch.quantize_per_tensor makes one that is"
         )
 
-    refuse.__name__, refuse.__qualname__, refuse.__doc__ = name, f"Tensor.{name}", doc
+    refuse.__name__, refuse.__qualname__ = name, f"Tensor.{name}"
+    refuse.__doc__ = (
+        f"{doc}\n\nExample:\n    >>> q = torch.quantize_per_{made}\n    >>> q.{name}()\n    {shown}\n"
+    )
     method(refuse)
 
 
-for _name, _doc in (
-    ("int_repr", "The integers of a quantized tensor, copied."),
-    ("q_scale", "The scale of a quantized tensor."),
-    ("q_zero_point", "The zero point of a quantized tensor."),
-    ("q_per_channel_scales", "The scales of a quantized tensor that has one for each channel."),
-    ("q_per_channel_zero_points", "The zero points of a quantized tensor that has one for each channel."),
-    ("q_per_channel_axis", "The dimension that the scales of a quantized tensor belong to."),
-    ("qscheme", "How a quantized tensor is quantized: torch.per_tensor_affine, torch.per_channel_affine ..."),
-):
-    _quantized_only(_name, _doc)
+for _name, _doc, _shown in (
+    ("int_repr", "The integers of a quantized tensor, copied.", "tensor([5], dtype=torch.int8)"),
+    ("q_scale", "The scale of a quantized tensor.", "0.5"),
+    ("q_zero_point", "The zero point of a quantized tensor.", "3"),
+    ("q_per_channel_scales", "The scales of a quantized tensor that has one for each channel.",
+     "tensor([0.5000], dtype=torch.float64)"),
+    ("q_per_channel_zero_points", "The zero points of a quantized tensor that has one for each channel.",
+     "tensor([3])"),
+    ("q_per_channel_axis", "The dimension that the scales of a quantized tensor belong to.", "0"),
+    ("qscheme", "How a quantized tensor is quantized: torch.per_tensor_affine, torch.per_channel_affine ...",
+     "torch.per_tensor_affine"),
+):  # fmt: skip
+    _quantized_only(_name, _doc, _shown)
 
 
 @method
 def share_memory_(self) -> Tensor:
-    """Moves the tensor into memory that processes started from here share, in place."""
+    """Moves the tensor into memory that processes started from here share, in place.
+
+    Example:
+        >>> torch.ones(1).share_memory_()
+        tensor([1.])
+    """
     from ..multiprocessing.reductions import share_memory_
 
     return share_memory_(self)
@@ -400,7 +616,12 @@ def share_memory_(self) -> Tensor:
 
 @method
 def is_shared(self) -> bool:
-    """Whether the memory is shared between processes."""
+    """Whether the memory is shared between processes.
+
+    Example:
+        >>> torch.ones(1).is_shared(), torch.ones(1).share_memory_().is_shared()
+        (False, True)
+    """
     from ..multiprocessing.reductions import is_shared
 
     return is_shared(self)
@@ -408,19 +629,45 @@ def is_shared(self) -> bool:
 
 @method
 def pin_memory(self, device: device | str | int | None = None) -> Tensor:
-    """The tensor itself: there is no GPU to copy to."""
+    """The tensor itself: there is no GPU to copy to.
+
+    Args:
+        device (device): accepted. Default: None
+
+    Example:
+        >>> x = torch.ones(1)
+        >>> x.pin_memory() is x
+        True
+    """
     return self
 
 
 @method
 def is_pinned(self, device: device | str | int | None = None) -> bool:
-    """False: there is no GPU to copy to."""
+    """False: there is no GPU to copy to.
+
+    Args:
+        device (device): accepted. Default: None
+
+    Example:
+        >>> torch.ones(1).is_pinned()
+        False
+    """
     return False
 
 
 @method
 def is_set_to(self, tensor: Tensor) -> bool:
-    """Whether it has the storage, sizes and strides of another tensor."""
+    """Whether it has the storage, sizes and strides of another tensor.
+
+    Args:
+        tensor (Tensor): the other one.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> x.is_set_to(x.view(2)), x.is_set_to(x.clone())
+        (True, False)
+    """
     return (
         self.untyped_storage() == tensor.untyped_storage()
         and self.storage_offset() == tensor.storage_offset()
@@ -431,7 +678,15 @@ def is_set_to(self, tensor: Tensor) -> bool:
 
 @method
 def new(self, *args: Any, **kwargs: Any) -> Tensor:
-    """A tensor of this one's type: by sizes, from data, or empty."""
+    """A tensor of this one's type: by sizes, from data, or empty. new_tensor, new_empty and the like say which.
+
+    Args:
+        args (ints or sequence): sizes, or data.
+
+    Example:
+        >>> torch.ones(1, dtype=torch.float64).new([1, 2])
+        tensor([1., 2.], dtype=torch.float64)
+    """
     return _legacy(self.dtype, args, kwargs)
 
 
@@ -446,7 +701,20 @@ def new_tensor(
     layout: layout | None = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of data, with the element type and device of this one."""
+    """A tensor of data, with the element type and device of this one.
+
+    Args:
+        data (object): what is copied: a tensor, an array, numbers or nested sequences of them.
+        dtype (dtype): of the elements. Default: None, that of this tensor
+        device (device): where they live. Default: None, where this tensor lives
+        requires_grad (bool): whether autograd records what is computed from it. Default: False
+        layout (layout): torch.strided. Default: None
+        pin_memory (bool): accepted. Default: False
+
+    Example:
+        >>> torch.ones(1, dtype=torch.float64).new_tensor([1, 2])
+        tensor([1., 2.], dtype=torch.float64)
+    """
     result = _ops["tensor"](data, dtype=dtype or self.dtype, device=device or self.device)
     return result.requires_grad_(requires_grad) if requires_grad else result
 
@@ -531,13 +799,32 @@ def _named_types():
 
 
 for _name, _dtype in _named_types().items():
-    _types[_name] = _TypedClass(_name, (), {"dtype": _dtype, "__module__": "rushlight", **_NOWHERE})
+    _types[_name] = _TypedClass(
+        _name,
+        (),
+        {
+            "dtype": _dtype,
+            "__module__": "rushlight",
+            "__doc__": f"The class of tensors of {_dtype} on the CPU.",
+            **_NOWHERE,
+        },
+    )
 globals().update(_types)
 _tensor_classes = set(_types.values())
 
 
 def set_default_dtype(d: dtype) -> None:
-    """The type of new float tensors from now on."""
+    """Sets the type of new float tensors from now on.
+
+    Args:
+        d (dtype): floating.
+
+    Example:
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor(1.5).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
+    """
     if d in (_C.qint8, _C.quint8, _C.qint32, _C.quint4x2, _C.quint2x4) or (
         d.is_floating_point and d.itemsize == 1
     ):
@@ -548,7 +835,17 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def set_default_tensor_type(t: type[Tensor] | str) -> None:
-    """The type of new float tensors from now on, given as a tensor class or its name."""
+    """Sets the type of new float tensors, given as a tensor class or its name; set_default_dtype is its modern form.
+
+    Args:
+        t (type or str): as torch.DoubleTensor or 'torch.DoubleTensor'.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():  # it is deprecated
+        ...     warnings.simplefilter("ignore")
+        ...     torch.set_default_tensor_type(torch.FloatTensor)
+    """
     import warnings
 
     warnings.warn(
@@ -570,19 +867,42 @@ chosen_device = None  # what set_default_device was given last
 
 
 def set_default_device(device: device | str | int | None) -> None:
-    """Where new tensors are made from now on: "cpu" or "meta" (None: the CPU)."""
+    """Sets where new tensors are made from now on; a device is a context manager that does so for a block.
+
+    Args:
+        device (device or str): "cpu", "meta" or one that a backend was registered for; None is the CPU.
+
+    Example:
+        >>> torch.set_default_device("meta")
+        >>> torch.empty(2).device
+        device(type='meta')
+        >>> torch.set_default_device(None)
+    """
     global chosen_device
     _ops["_set_default_device"](_C.device("cpu" if device is None else device))
     chosen_device = None if device is None else _C.device(device)
 
 
 def get_default_device() -> device:
-    """Where new tensors are made."""
+    """Where new tensors are made.
+
+    Example:
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
     return _ops["_default_device"]()
 
 
 def typename(obj: object) -> str:
-    """The name of an object's type, with its module."""
+    """The name of an object's type, with its module.
+
+    Args:
+        obj (object): what is asked.
+
+    Example:
+        >>> torch.typename(torch.ones(1)), torch.typename([])
+        ('torch.FloatTensor', 'list')
+    """
     if isinstance(obj, Tensor):
         return obj.type()
     module = getattr(obj, "__module__", "") or ""
@@ -614,7 +934,18 @@ def alert_not_deterministic(name: str) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembered; every kernel here is deterministic. What PyTorch refuses or warns of is refused or warned of."""
+    """Remembered; every kernel here is deterministic. What PyTorch refuses or warns of is refused or warned of.
+
+    Args:
+        mode (bool): whether they are asked for.
+        warn_only (bool): warns where it would refuse. Default: False
+
+    Example:
+        >>> torch.use_deterministic_algorithms(True)
+        >>> torch.are_deterministic_algorithms_enabled()
+        True
+        >>> torch.use_deterministic_algorithms(False)
+    """
     global _deterministic, _warn_only
     if not isinstance(mode, bool):
         raise TypeError(
@@ -641,17 +972,34 @@ def set_fill_uninitialized_memory(on: bool) -> None:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether they were asked for; every kernel here is deterministic."""
+    """Whether use_deterministic_algorithms asked for them; every kernel here is deterministic.
+
+    Example:
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
+    """
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether warnings were asked for instead of errors."""
+    """Whether use_deterministic_algorithms asked for warnings instead of errors.
+
+    Example:
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """Remembers 'default', 'warn' or 'error' (0, 1, 2); every kernel here is deterministic."""
+    """Remembers 'default', 'warn' or 'error' (0, 1, 2): use_deterministic_algorithms in one argument.
+
+    Args:
+        debug_mode (int or str): which.
+
+    Example:
+        >>> torch.set_deterministic_debug_mode("default")
+    """
     global _deterministic, _warn_only
     if not isinstance(debug_mode, str | int):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -665,33 +1013,70 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, 1 or 2, as it was set."""
+    """0, 1 or 2: 'default', 'warn' or 'error', as it was set.
+
+    Example:
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
     return (1 if _warn_only else 2) if _deterministic else 0
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted: there is one pool of threads."""
+    """Accepted without effect: there is one pool of threads.
+
+    Args:
+        n (int): at least 1.
+
+    Example:
+        >>> torch.set_num_interop_threads(1)
+    """
 
 
 def get_num_interop_threads() -> int:
-    """1: there is one pool of threads."""
+    """Always 1: there is one pool of threads.
+
+    Example:
+        >>> torch.get_num_interop_threads()
+        1
+    """
     return 1
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: small numbers are kept."""
+    """False: denormal values are kept.
+
+    Args:
+        mode (bool): accepted.
+
+    Example:
+        >>> torch.set_flush_denormal(False)
+        False
+    """
     return False
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether warnings that are given once are given again; Python's own filters come after that."""
+    """Sets whether warnings that are given once are given again; Python's own filters come after that.
+
+    Args:
+        b (bool): whether they are.
+
+    Example:
+        >>> torch.set_warn_always(False)
+    """
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _ops["_set_warn_always"](b)
 
 
 def is_warn_always_enabled() -> bool:
-    """Whether warnings that are given once are given again."""
+    """Whether warnings that are given once are given again.
+
+    Example:
+        >>> torch.is_warn_always_enabled()
+        False
+    """
     return _ops["_warn_always"]()
 
 

@@ -81,6 +81,10 @@ class finfo(_Info):
     """Limits of a floating dtype: bits, eps, max, min, tiny (= smallest_normal), resolution.
 
     For a complex dtype, those of its parts; without an argument, those of the default dtype.
+
+    Example:
+        >>> torch.finfo(torch.float16).max
+        65504.0
     """
 
     bits: int
@@ -128,7 +132,12 @@ class finfo(_Info):
 
 
 class iinfo(_Info):
-    """Limits of an integer dtype: bits, max, min."""
+    """Limits of an integer dtype: bits, max, min.
+
+    Example:
+        >>> torch.iinfo(torch.int8).min
+        -128
+    """
 
     bits: int
     max: int

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     Any = object  # typing itself takes milliseconds to import
 
-# What a part of PyTorch is for, and what serves instead here. The longest matching prefix speaks.
+# What a part of PyTorch is for, and what to use instead here. The longest matching prefix speaks.
 _PARTS = {
     "ao": ("quantization of models", "half precision: model.bfloat16(), or amp.autocast"),
     "classes": ("C++ classes registered with TorchScript", "a Python class"),

@@ -201,7 +201,7 @@ def _foreach_minimum_(tensors, other):
 
 
 def is_non_overlapping_and_dense(input):
-    """Whether the elements fill a stretch of memory, in any order of dimensions."""
+    """Whether the elements fill a range of memory, in any order of dimensions."""
     step = 1
     for stride, size in sorted(zip(input.stride(), input.size(), strict=True)) if not input.is_nested else ():
         if size != 1:

@@ -38,8 +38,8 @@ def gelu_backward(grad_output, input, *, approximate="none"):
     if approximate == "tanh":
         scale, cubic = math.sqrt(2 / math.pi), 0.044715
         t = rl.tanh(scale * (input + cubic * input * input * input))
-        slope = scale * (1 + 3 * cubic * input * input)
-        return grad_output * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
+        derivative = scale * (1 + 3 * cubic * input * input)
+        return grad_output * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * derivative)
     if approximate != "none":
         raise RuntimeError("approximate argument must be either none or tanh.")
     density = rl.exp(-0.5 * input * input) / math.sqrt(2 * math.pi)
@@ -98,8 +98,8 @@ def log_sigmoid_backward(grad_output, input, buffer):
 def logit_backward(grad_output, input, eps=None):
     low = 0.0 if eps is None else eps
     outside = 0.0 if eps is not None else math.nan
-    slope = grad_output / (input * (1 - input))
-    return rl.where((input < low) | (input > 1 - low), outside, slope)
+    derivative = grad_output / (input * (1 - input))
+    return rl.where((input < low) | (input > 1 - low), outside, derivative)
 
 
 def glu_backward(grad_output, input, dim):

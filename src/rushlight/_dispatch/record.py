@@ -41,7 +41,7 @@ class _Call:
         self.results: tuple[Any, ...] = ()
 
     def with_tensors(self, tensors):
-        """(args, kwargs) with other tensors in the places of these."""
+        """(args, kwargs) with other tensors instead of these."""
         left = iter(tensors)
         return tuple(_replaced(v, left) for v in self.args), {
             k: _replaced(v, left) for k, v in self.kwargs.items()

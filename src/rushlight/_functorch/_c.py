@@ -20,7 +20,7 @@ class TransformType(enum.Enum):
     Functionalize = 4
 
 
-# PyTorch's layers of dispatch, to be named; calls here take one way.
+# PyTorch's layers of dispatch, to be named; calls here take one path.
 DispatchKey = enum.Enum(
     "DispatchKey",
     "Undefined Dense CPU CUDA Meta Sparse SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU BackendSelect Python "

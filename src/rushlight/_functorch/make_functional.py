@@ -37,7 +37,7 @@ def _paths(model):
     return {paths[0]: tuple(paths) for paths in of.values()}
 
 
-def _taken_apart(kind, model, disable_autograd_tracking):
+def _split(kind, model, disable_autograd_tracking):
     own = copy.deepcopy(model)
     params, buffers = dict(own.named_parameters()), dict(own.named_buffers())
     if disable_autograd_tracking:
@@ -53,12 +53,12 @@ def make_functional(model, disable_autograd_tracking=False):
         raise RuntimeError(
             "make_functional(model): model has buffers. Use make_functional_with_buffers(model)"
         )
-    return _taken_apart(FunctionalModule, model, disable_autograd_tracking)[:2]
+    return _split(FunctionalModule, model, disable_autograd_tracking)[:2]
 
 
 def make_functional_with_buffers(model, disable_autograd_tracking=False):
     """(function, params, buffers) of a module; function(params, buffers, *inputs)."""
-    return _taken_apart(FunctionalModuleWithBuffers, model, disable_autograd_tracking)
+    return _split(FunctionalModuleWithBuffers, model, disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(models):

@@ -32,7 +32,7 @@ def _validate_and_get_batch_size(flat_in_dims: list, flat_args: list) -> int:
 
 
 def _create_batched_inputs(flat_in_dims: list, flat_args: list, vmap_level: int, args_spec: Any) -> Any:
-    """The arguments, with one sample in the place of each mapped tensor."""
+    """The arguments, with one sample instead of each mapped tensor."""
     mapped = [
         a if d is None else _add_batch_dim(a, d % a.dim(), vmap_level)
         for d, a in zip(flat_in_dims, flat_args, strict=True)
@@ -62,7 +62,7 @@ def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
 
 
 def wrap_batched(args: Any, bdims: Any, level: int) -> Any:
-    """The tree with one sample in the place of each tensor whose dimension in bdims is not None."""
+    """The tree with one sample instead of each tensor whose dimension in bdims is not None."""
     flat, spec = tree_flatten(args)
     dims = _broadcast_to_and_flatten(bdims, spec, is_leaf=lambda d: d is None)
     if dims is None:

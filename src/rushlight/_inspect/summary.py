@@ -77,10 +77,16 @@ def summary(model, input=None, *more, depth=None):
     """A table of a model's layers: result shapes, parameters, memory and time of one call.
 
     Args:
-        model: any Module.
-        input: a tensor; a tuple or list of arguments; a dict of keyword arguments; or a shape, for zeros. Further
-            arguments may follow. None: only the parameters are listed.
-        depth: how many levels below the model to show; all by default.
+        model (Module): what is shown.
+        input (object): a tensor; a tuple or list of arguments; a dict of keyword arguments; or a shape, for zeros. Default:
+            None, which lists the parameters only
+        more (object): further arguments.
+        depth (int): how many levels below the model to show. Default: None, all
+
+    Example:
+        >>> table = str(torch.summary(nn.Linear(2, 3), (1, 2)))
+        >>> "9" in table
+        True
     """
     if not isinstance(model, rl.nn.Module):
         raise TypeError(f"summary: expected a Module, got {type(model).__name__}")

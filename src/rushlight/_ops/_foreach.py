@@ -1,6 +1,6 @@
 """torch._foreach_*: one operation on lists of tensors, as optimizers published elsewhere use them.
 
-Each name maps to an operation of single tensors; lists, numbers and tensors of one element may follow
+Each name maps to an operation of single tensors; lists, scalars and tensors of one element may follow
 the first list.
 """
 

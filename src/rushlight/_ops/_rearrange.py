@@ -102,11 +102,11 @@ def rearrange(tensor, pattern, **axes_lengths):
             raise ValueError(f"rearrange: a dimension of size {size} is not made of {group} in {pattern!r}")
         if missing:
             sizes[missing[0]] = size // known if known else 0
-    apart = tensor.reshape([sizes[name] for name in names])
-    turned = apart.permute([names.index(name) for name in order]) if order else apart
+    split = tensor.reshape([sizes[name] for name in names])
+    permuted = split.permute([names.index(name) for name in order]) if order else split
     lengths = []
     for group in right:
         lengths.append(1)
         for name in group:
             lengths[-1] *= sizes[name]
-    return turned.reshape(lengths)
+    return permuted.reshape(lengths)

@@ -11,7 +11,7 @@ _ops = _C.ops
 
 
 def _rrelu(input, lower, upper, training, generator=None):
-    """input, or up to 0 a slope times input; in training each element draws its own from [lower, upper]."""
+    """input, or up to 0 a negative slope times input; in training each element draws its own from [lower, upper]."""
     if lower > upper:
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
@@ -23,8 +23,8 @@ def _rrelu(input, lower, upper, training, generator=None):
     drawn = _ops["empty"](int(below.sum()), dtype=_C.float64, device=input.device).uniform_(
         lower, upper, generator=generator
     )
-    slope = _ops["ones_like"](input.detach()).masked_scatter_(below, drawn.to(input.dtype))
-    return input * slope
+    negative_slope = _ops["ones_like"](input.detach()).masked_scatter_(below, drawn.to(input.dtype))
+    return input * negative_slope
 
 
 def _rrelu_in_place(input, lower, upper, training, generator=None):

@@ -16,7 +16,27 @@ def embedding_bag(
     weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """(bags, bag of each index, sizes of bags, rows of the maxima); mode is 0 sum, 1 mean, 2 max."""
+    """Rows of a table added up, averaged or compared bag by bag; F.embedding_bag takes modes by name.
+
+    Args:
+        weight (Tensor): (rows, width).
+        indices (Tensor): which rows, bag after bag.
+        offsets (Tensor): where bags begin.
+        scale_grad_by_freq (bool): divides gradients of rows by how often they occur. Default: False
+        mode (int): 0 sum, 1 mean, 2 max. Default: 0
+        sparse (bool): makes the gradient of weight sparse. Default: False
+        per_sample_weights (Tensor): factors of the rows. Default: None
+        include_last_offset (bool): whether offsets end with the number of indices. Default: False
+        padding_idx (int): a row that does not count. Default: None
+
+    Returns:
+        tuple of Tensors: bags, the bag of each index, sizes of bags, rows of the maxima.
+
+    Example:
+        >>> torch.embedding_bag(torch.eye(3), torch.tensor([0, 1, 2]), torch.tensor([0, 2]))[0]
+        tensor([[1., 1., 0.],
+                [0., 0., 1.]])
+    """
     from ..nn._functional.embedding import _bags
     from ..nn._functional.embedding import embedding_bag as f
 
@@ -81,16 +101,28 @@ def _rows_of_maxima(weight, indices, of_index, used, count):
     most = most.scatter_reduce(0, spread, vectors, "amax")
     none = rows.numel()
     # the first index of each bag whose value is the maximum
-    place = _ops["arange"](none, device=weight.device).unsqueeze(1).expand(-1, weight.size(1))
-    place = place.masked_fill(vectors != most[bags], none)
-    first = place.new_full((count, weight.size(1)), none).scatter_reduce(0, spread, place, "amin")
+    position = _ops["arange"](none, device=weight.device).unsqueeze(1).expand(-1, weight.size(1))
+    position = position.masked_fill(vectors != most[bags], none)
+    first = position.new_full((count, weight.size(1)), none).scatter_reduce(0, spread, position, "amin")
     padded = _ops["cat"]([rows, rows.new_zeros(1)])
     return padded[first].to(indices.dtype)
 
 
 @op
 def embedding_renorm_(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scales down, in place, the rows in use whose norm exceeds max_norm."""
+    """Scales down, in place, the rows in use whose norm exceeds max_norm.
+
+    Args:
+        weight (Tensor): (rows, width).
+        indices (Tensor): which rows are in use.
+        max_norm (float): what a norm may be.
+        norm_type (float): p of the norm.
+
+    Example:
+        >>> torch.embedding_renorm_(torch.ones(2, 4), torch.tensor([1]), 1.0, 2.0)
+        tensor([[1.0000, 1.0000, 1.0000, 1.0000],
+                [0.5000, 0.5000, 0.5000, 0.5000]])
+    """
     from ..nn._functional.embedding import _renormalize
 
     _renormalize(weight, indices, max_norm, norm_type)

@@ -100,13 +100,38 @@ def _reshape_alias_copy(input: Tensor, size: int | Sequence[int], stride: int | 
 def slice_inverse(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """The view with the geometry of `src`, of which input is a slice in the same memory."""
+    """The view with the geometry of `src`, of which this tensor is a slice in the same memory.
+
+    Args:
+        input (Tensor): the slice.
+        src (Tensor): whose geometry is taken.
+        dim (int): the dimension of the slice. Default: 0
+        start (int): where it begins. Default: None
+        end (int): where it ends. Default: None
+        step (int): its step. Default: 1
+
+    Example:
+        >>> x = torch.arange(4)
+        >>> x[1:3].slice_inverse(x, 0, 1, 3)
+        tensor([0, 1, 2, 3])
+    """
     return input.as_strided(src.shape, src.stride(), src.storage_offset())
 
 
 @op(method=True, out=True)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A copy of a range of a dimension."""
+    """A copy of a range of a dimension.
+
+    Args:
+        input (Tensor): what is copied.
+        dim (int): the dimension.
+        start (int): where it begins.
+        length (int): how long it is.
+
+    Example:
+        >>> torch.arange(4).narrow_copy(0, 1, 2)
+        tensor([1, 2])
+    """
     if dim >= input.dim():
         raise RuntimeError(f"narrow_copy: expected dim to be less than {input.dim()}, got {dim}")
     return _own(input.narrow(dim, start, length))

@@ -33,7 +33,7 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
     """-log of the probability of each sample's targets, (N); infinite where they do not fit.
 
     The states are blank, target 0, blank, target 1, ..., blank; alpha[t] holds the log probabilities of the
-    ways to be in each state at time t.
+    paths to be in each state at time t.
     """
     steps, batch, _ = log_probs.shape
     rows = _padded(targets, target_lengths, blank)
@@ -53,10 +53,10 @@ def _losses(log_probs, targets, input_lengths, target_lengths, blank):
     pad = _ops["constant_pad_nd"]
     for t in range(1, max(input_lengths, default=0)):
         here = alphas[-1]
-        ways = [here]
+        paths = [here]
         if rows.size(1) > 0:
-            ways += [pad(here, (1, -1), _IMPOSSIBLE), pad(here, (2, -2), _IMPOSSIBLE) + jump]
-        alphas.append(_log_of_sum(ways, emitted[t]))
+            paths += [pad(here, (1, -1), _IMPOSSIBLE), pad(here, (2, -2), _IMPOSSIBLE) + jump]
+        alphas.append(_log_of_sum(paths, emitted[t]))
     device = log_probs.device
     sample = _ops["arange"](batch, device=device)
     inputs, lengths = (_ops["tensor"](n, device=device) for n in (input_lengths, target_lengths))

@@ -26,7 +26,19 @@ def norm(
     keepdim: bool = False,
     dtype: dtype | None = None,
 ) -> Tensor:
-    """The norm of the elements, p = "fro" being 2; "nuc" is the sum of a matrix's singular values."""
+    """A norm of vectors, of matrices, or of all elements; torch.linalg has it by the names vector_norm and matrix_norm.
+
+    Args:
+        input (Tensor): what it is taken of.
+        p (Number or str): of the vector norm; 'fro', which is 2, or 'nuc', the sum of singular values. Default: 'fro'
+        dim (int or sequence of ints): the dimensions that are reduced. Default: None, all
+        keepdim (bool): whether these stay, with size 1. Default: False
+        dtype (dtype): to compute in. Default: None
+
+    Example:
+        >>> torch.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     if isinstance(p, str):
         if p == "nuc":
             from .. import linalg
@@ -42,13 +54,35 @@ def norm(
 
 @op(method=True)
 def dist(input: Tensor, other: Tensor, p: complex = 2) -> Tensor:
-    """The p-norm of input - other."""
+    """The p-norm of input - other.
+
+    Args:
+        input (Tensor): one point.
+        other (Tensor): another; both broadcast.
+        p (Number): of the norm. Default: 2
+
+    Example:
+        >>> torch.dist(torch.tensor([0.0, 0.0]), torch.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     return _ops["linalg.vector_norm"](input - other, p)
 
 
 @op(method=True, inplace=True, out=True)
 def renorm(input: Tensor, p: complex, dim: int, maxnorm: complex) -> Tensor:
-    """The slices along dim scaled down to a p-norm of at most maxnorm."""
+    """The slices along a dimension, scaled down to a p-norm of at most maxnorm.
+
+    Args:
+        input (Tensor): of two dimensions or more.
+        p (Number): of the norm.
+        dim (int): the dimension along which slices lie.
+        maxnorm (Number): what a norm may be.
+
+    Example:
+        >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
     if isinstance(p, complex) or isinstance(maxnorm, complex):
         raise RuntimeError("renorm: p and maxnorm must be real-valued")
     if p <= 0:
@@ -59,7 +93,7 @@ def renorm(input: Tensor, p: complex, dim: int, maxnorm: complex) -> Tensor:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
     dim = wrap(dim, input.dim())
     others = [d for d in range(input.dim()) if d != dim]
-    # Squares of large numbers, and 1e-7 itself, need more range than float16 and float32 have.
+    # Squares of large values, and 1e-7 itself, need more range than float16 and float32 have.
     wide = _C.complex128 if input.is_complex() else _C.float64
     size = _ops["linalg.vector_norm"](input, p, others, True, dtype=wide)
     factor = _ops["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)
@@ -75,7 +109,25 @@ def _pair_norm(difference, p):
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
-    """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M)."""
+    """The p-norm distances between the rows of x1 (..., P, M) and of x2 (..., R, M).
+
+    Args:
+        x1 (Tensor): (..., P, M).
+        x2 (Tensor): (..., R, M); batch dimensions broadcast.
+        p (float): of the norm, 0 to inf. Default: 2.0
+        compute_mode (str): 'use_mm_for_euclid_dist', 'donot_use_mm_for_euclid_dist', or for either as it suits many rows,
+            'use_mm_for_euclid_dist_if_necessary', whether a GEMM may compute distances with p = 2.
+
+    Returns:
+        Tensor: (..., P, R).
+
+    Gradient:
+        0 where two rows are equal.
+
+    Example:
+        >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
     need_tensor("cdist", "x1", x1)
     need_tensor("cdist", "x2", x2)
     first, second = x1.shape, x2.shape
@@ -153,7 +205,19 @@ op(name="pdist")(pdist)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th differences of neighbours along a dimension."""
+    """The n-th differences of neighbours along a dimension.
+
+    Args:
+        input (Tensor): what they are taken of.
+        n (int): how often they are taken. Default: 1
+        dim (int): the dimension. Default: -1
+        prepend (Tensor): what stands in front of input. Default: None
+        append (Tensor): what stands behind it. Default: None
+
+    Example:
+        >>> torch.diff(torch.tensor([1, 4, 9]))
+        tensor([3, 5])
+    """
     need_int("diff", "n", n)
     for name, x in (("prepend", prepend), ("append", append)):
         if x is not None:
@@ -220,7 +284,18 @@ def _areas(name, y, x, dx, dim):
 
 @op(alias=("trapz",))
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1) -> Tensor:
-    """The integral of y along a dimension by the trapezoidal rule; the points are x, or dx apart."""
+    """The integral of y along a dimension by the trapezoidal rule.
+
+    Args:
+        y (Tensor): values of the function.
+        x (Tensor): where they were taken. Default: None
+        dx (Number): the distance of the points, where x is not given. Default: None, 1
+        dim (int): the dimension to integrate along. Default: -1
+
+    Example:
+        >>> torch.trapezoid(torch.tensor([1.0, 1.0, 3.0]), torch.tensor([0.0, 1.0, 3.0]))
+        tensor(5.)
+    """
     need_tensor("trapezoid", "y", y)
     if x is not None:
         need_tensor("trapezoid", "x", x)
@@ -248,7 +323,18 @@ def _result_dtype(y):
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1
 ) -> Tensor:
-    """The integral of y from the first point to each other one, along a dimension."""
+    """The integral of y from the first point to each other one, along a dimension.
+
+    Args:
+        y (Tensor): values of the function.
+        x (Tensor): where they were taken. Default: None
+        dx (Number): the distance of the points, where x is not given. Default: None, 1
+        dim (int): the dimension to integrate along. Default: -1
+
+    Example:
+        >>> torch.cumulative_trapezoid(torch.tensor([0.0, 2.0, 4.0]))
+        tensor([1., 4.])
+    """
     need_tensor("cumulative_trapezoid", "y", y)
     if x is not None:
         need_tensor("cumulative_trapezoid", "x", x)
@@ -260,7 +346,7 @@ def cumulative_trapezoid(
     return _areas("cumulative_trapezoid", y, x, 1 if dx is None else dx, dim).cumsum(dim)
 
 
-def _slope(input, at, dim, edge_order):
+def _derivative(input, at, dim, edge_order):
     """d input / d at along one dimension: second-order differences inside, edge_order at both ends."""
     n = input.shape[dim]
     part = lambda start, stop: input.narrow(dim, start, stop - start)  # noqa: E731
@@ -306,7 +392,22 @@ def gradient(
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
-    """The slope of a sampled function along each dimension, by differences; `spacing` is a step or the places of samples."""
+    """The derivative of a sampled function along each dimension: central differences, one-sided at the borders.
+
+    Args:
+        input (Tensor): the samples.
+        spacing (Number, or sequence of Numbers or Tensors): the step, for all dimensions or for each; or the coordinates
+            of the samples along each. Default: 1
+        dim (int or sequence of ints): the dimensions to differentiate along. Default: None, all
+        edge_order (int): 1 or 2, the order of the differences at the borders. Default: 1
+
+    Returns:
+        tuple of Tensors: of the shape of input, one for each dimension.
+
+    Example:
+        >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
+        (tensor([3., 4., 6., 7.]),)
+    """
     need_tensor("gradient", "input", input)
     spacing = 1 if spacing is None else spacing
     if edge_order not in (1, 2):
@@ -317,13 +418,13 @@ def gradient(
         raise RuntimeError(
             f"dim {next(d for d in dims if dims.count(d) > 1)} appears multiple times in the list of dims"
         )
-    places = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
-    if len(places) != len(dims):
+    coords = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(coords) != len(dims):
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
-            f"{input.dim()}', since dim argument was not given, but got a list of length {len(places)}"
+            f"{input.dim()}', since dim argument was not given, but got a list of length {len(coords)}"
         )
-    for d, at in zip(dims, places, strict=True):
+    for d, at in zip(dims, coords, strict=True):
         if input.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
         if isinstance(at, Tensor) and at.shape != (input.shape[d],):
@@ -332,14 +433,25 @@ def gradient(
             )
     if not (input.is_floating_point() or input.is_complex()):
         input = input.to(_ops["get_default_dtype"]())
-    return tuple(_slope(input, at, d, edge_order) for d, at in zip(dims, places, strict=True))
+    return tuple(_derivative(input, at, d, edge_order) for d, at in zip(dims, coords, strict=True))
 
 
 @op(method=True, out=True)
 def hash_tensor(
     input: Tensor, dim: int | Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
 ) -> Tensor:
-    """The exclusive or of the elements' 64-bit patterns, as uint64."""
+    """The exclusive or of the elements' 64-bit patterns, as uint64.
+
+    Args:
+        input (Tensor): floats count as float64, integers as int64.
+        dim (int or sequence of ints): the dimensions that are reduced. Default: (), all
+        keepdim (bool): whether these stay, with size 1. Default: False
+        mode (int): 0, the only one. Default: 0
+
+    Example:
+        >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+        tensor(7, dtype=torch.uint64)
+    """
     if mode != 0:
         raise RuntimeError(f"hash_tensor: Unknown mode {mode}, only mode 0 (xor) is supported")
     if input.is_complex():

@@ -34,7 +34,22 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements (or slices along dim) in order; where each went and how many there are."""
+    """The distinct elements in order, or the distinct slices along a dimension.
+
+    Args:
+        input (Tensor): the elements.
+        sorted (bool): asks for their order, which they have in any case. Default: True
+        return_inverse (bool): where each element went. Default: False
+        return_counts (bool): how many of each there are. Default: False
+        dim (int): the dimension along which slices lie. Default: None, single elements
+
+    Returns:
+        Tensor or tuple of Tensors: the elements, then what else was asked for.
+
+    Example:
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
+        (tensor([1, 3]), tensor([1, 0, 1]), tensor([1, 2]))
+    """
     return _distinct(input, return_inverse, return_counts, dim, consecutive=False)
 
 
@@ -42,7 +57,18 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements (or slices along dim) without those equal to their predecessor."""
+    """The elements (or slices along a dimension) without those equal to their predecessor.
+
+    Args:
+        input (Tensor): the elements.
+        return_inverse (bool): where each element went. Default: False
+        return_counts (bool): how long each run is. Default: False
+        dim (int): the dimension along which slices lie. Default: None, single elements
+
+    Example:
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]), return_counts=True)
+        (tensor([1, 2, 1]), tensor([2, 1, 1]))
+    """
     return _distinct(input, return_inverse, return_counts, dim, consecutive=True)
 
 
@@ -74,7 +100,19 @@ def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) ->
 def unique_dim(
     input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """unique along a dimension, always with all three results."""
+    """torch.unique along a dimension, always with all three results.
+
+    Args:
+        input (Tensor): the slices.
+        dim (int): the dimension along which they lie.
+        sorted (bool): asks for their order, which they have in any case. Default: True
+        return_inverse (bool): without it the second result is empty. Default: False
+        return_counts (bool): without it the third result is empty. Default: False
+
+    Example:
+        >>> torch.unique_dim(torch.tensor([[1, 2], [1, 2]]), 0)[0]
+        tensor([[1, 2]])
+    """
     return _all_results(input, True, True, dim)
 
 
@@ -120,8 +158,19 @@ def isin(
     element: complex | None = None,
     test_element: complex | None = None,
 ) -> Tensor:
-    """Whether each element is among the test elements."""
-    elements = element if elements is None else elements  # numbers are named in the singular
+    """Whether each element is among the test elements.
+
+    Args:
+        elements (Tensor or Number): what is looked for; element is its name for a Number.
+        test_elements (Tensor or Number): where it is looked for; test_element is its name for a Number.
+        assume_unique (bool): says that neither has an element twice, which no result depends on. Default: False
+        invert (bool): asks which are not there. Default: False
+
+    Example:
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3, 4]))
+        tensor([False,  True,  True])
+    """
+    elements = element if elements is None else elements  # scalars are named in the singular
     test_elements = test_element if test_elements is None else test_elements
     if not isinstance(elements, _C.Tensor):
         if not isinstance(test_elements, _C.Tensor):
@@ -158,7 +207,24 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """How many elements (or how much weight) fall between neighbouring edges; the last part is closed."""
+    """How many elements (or how much weight) fall between neighbouring edges; the last bin is closed.
+
+    Args:
+        input (Tensor): the values.
+        bins (int or Tensor): how many bins of one width, or their edges, rising.
+        range (pair of floats): of the bins, where these are a number. Default: None, of the values
+        weight (Tensor): what each value counts. Default: None, 1
+        density (bool): whether the result is divided to have the integral 1. Default: False
+
+    Returns:
+        A named tuple with the fields hist and bin_edges.
+
+    Example:
+        >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))
+        torch.return_types.histogram(
+        hist=tensor([2., 1.]),
+        bin_edges=tensor([0., 2., 4.]))
+    """
     if not input.is_floating_point():
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     if isinstance(bins, _C.Tensor) and range is not None:
@@ -192,7 +258,23 @@ def histogramdd(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """A histogram in N dimensions of points (..., N); bins are numbers or edges for each dimension."""
+    """A histogram in several dimensions.
+
+    Args:
+        input (Tensor): (..., D), points.
+        bins (int, or sequence of ints or Tensors): how many bins for all dimensions or for each, or the edges of each.
+        range (sequence of floats): the lowest and highest edge of each dimension. Default: None, of the points
+        weight (Tensor): what each point counts. Default: None, 1
+        density (bool): whether the result is divided to have the integral 1. Default: False
+
+    Returns:
+        A named tuple with the fields hist and bin_edges, a tuple of the edges of each dimension.
+
+    Example:
+        >>> torch.histogramdd(torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]), bins=2).hist
+        tensor([[0., 1.],
+                [1., 1.]])
+    """
     if input.dim() < 2:
         raise RuntimeError(
             f"torch.histogramdd: input tensor should have at least 2 dimensions, but got {input.dim()}"

@@ -32,7 +32,17 @@ def fftfreq(
     pin_memory: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of the n values of a transform, d being the distance of samples."""
+    """The frequencies of the n values of a transform, 0 first, negative ones last.
+
+    Args:
+        n (int): the length of the signal.
+        d (float): the distance of samples. Default: 1.0
+        dtype, layout, device, pin_memory, requires_grad: of the result.
+
+    Example:
+        >>> torch.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
 
     def indices(dtype, device):
         first = _ops["arange"](0, (n - 1) // 2 + 1, dtype=dtype, device=device)
@@ -52,7 +62,17 @@ def rfftfreq(
     pin_memory: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The frequencies of the n // 2 + 1 values of a real transform."""
+    """The frequencies of the n // 2 + 1 values of a real transform.
+
+    Args:
+        n (int): the length of the signal.
+        d (float): the distance of samples. Default: 1.0
+        dtype, layout, device, pin_memory, requires_grad: of the result.
+
+    Example:
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+    """
 
     def indices(dtype, device):
         return _ops["arange"](0, n // 2 + 1, dtype=dtype, device=device)
@@ -67,7 +87,16 @@ def _dims(x, dim):
 @op(name="fft.fftshift")
 @takes("input")
 def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """Moves the zero frequency to the middle."""
+    """Moves the zero frequency to the middle.
+
+    Args:
+        input (Tensor): a spectrum.
+        dim (int or sequence of ints): the dimensions. Default: None, all
+
+    Example:
+        >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+        tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
     dims = _dims(input, dim)
     return input.roll([input.shape[d] // 2 for d in dims], dims)
 
@@ -75,7 +104,16 @@ def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 @op(name="fft.ifftshift")
 @takes("input")
 def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of fftshift."""
+    """Inverse of fftshift: moves the middle to the front.
+
+    Args:
+        input (Tensor): a shifted spectrum.
+        dim (int or sequence of ints): the dimensions. Default: None, all
+
+    Example:
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+        tensor([ 0,  1, -2, -1])
+    """
     dims = _dims(input, dim)
     return input.roll([(input.shape[d] + 1) // 2 for d in dims], dims)
 
@@ -110,7 +148,25 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """Fourier transforms of overlapping pieces: (..., frequencies, pieces)."""
+    """Short-time Fourier transform: transforms of overlapping frames, (..., frequencies, frames).
+
+    Args:
+        input (Tensor): (N,) or (B, N), the signals.
+        n_fft (int): the length of a frame.
+        hop_length (int): the distance of frames. Default: None, n_fft // 4
+        win_length (int): of the window, which is padded with zeros to n_fft. Default: None, n_fft
+        window (Tensor): (win_length,), what frames are multiplied with. Default: None, ones
+        center (bool): pads the signal on both sides, so that frame t is centred at t * hop_length. Default: True
+        pad_mode (str): how it is padded, a mode of F.pad. Default: 'reflect'
+        normalized (bool): divides by sqrt(n_fft). Default: False
+        onesided (bool): keeps n_fft // 2 + 1 frequencies. Default: None, for real signals and windows
+        return_complex (bool): must be True, or False for real pairs in a last dimension. Default: None
+        align_to_window (bool): without center, whether frames are as long as the window. Default: None
+
+    Example:
+        >>> torch.stft(torch.ones(16), 8, window=torch.hann_window(8), return_complex=True).shape
+        torch.Size([5, 9])
+    """
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     if not (input.is_floating_point() or input.is_complex()):
@@ -228,7 +284,30 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose short-time transform is the input: pieces are weighted by the window and added up."""
+    """Inverse of torch.stft: frames are transformed back, weighted by the window, added up and divided by its square's sum.
+
+    Args:
+        input (Tensor): (..., frequencies, frames), complex.
+        n_fft (int): the length of a frame.
+        hop_length (int): the distance of frames. Default: None, n_fft // 4
+        win_length (int): of the window. Default: None, n_fft
+        window (Tensor): as given to stft. Default: None, ones
+        center (bool): whether the signal had been padded. Default: True
+        normalized (bool): whether it had been divided by sqrt(n_fft). Default: False
+        onesided (bool): whether there are n_fft // 2 + 1 frequencies. Default: None, told by their number
+        length (int): what the signal is cut or padded to. Default: None
+        return_complex (bool): whether the signal is complex. Default: False
+
+    Raises:
+        RuntimeError: windows whose sum of squares is 0 somewhere.
+
+    Example:
+        >>> w = torch.hann_window(8)
+        >>> x = torch.arange(16.0)
+        >>> y = torch.istft(torch.stft(x, 8, window=w, return_complex=True), 8, window=w)
+        >>> torch.allclose(x, y, atol=1e-5)
+        True
+    """
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
     onesided = _check_istft(input, n_fft, hop, win, window, onesided, return_complex)

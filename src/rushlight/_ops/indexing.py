@@ -11,7 +11,7 @@ from .._core.compose import op
 
 @op(name="nn.functional.one_hot")
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the place that each index names, 0 elsewhere, in a new last dimension."""
+    """1 at the position that each index names, 0 elsewhere, in a new last dimension."""
     if not isinstance(tensor, Tensor) or tensor.dtype != _C.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.numel() == 0:
@@ -33,7 +33,18 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 @op
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (torch's name)
-    """The powers of each element of a vector as the columns of a matrix, falling unless `increasing`."""
+    """The powers of each element of a vector as the columns of a matrix, falling unless `increasing`.
+
+    Args:
+        x (Tensor): a vector.
+        N (int): how many powers. Default: None, as many as x has elements
+        increasing (bool): whether they rise. Default: False
+
+    Example:
+        >>> torch.vander(torch.tensor([2, 3]), 3)
+        tensor([[4, 2, 1],
+                [9, 3, 1]])
+    """
     if x.dim() != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.shape[0] if N is None else N

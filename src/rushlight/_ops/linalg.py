@@ -56,7 +56,19 @@ def matrix_norm(
     *,
     dtype: dtype | None = None,
 ) -> Tensor:
-    """A norm of each matrix: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    """A norm of each matrix.
+
+    Args:
+        input (Tensor): (..., m, n).
+        ord (Number or str): 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2. Default: 'fro'
+        dim (pair of ints): the dimensions of the matrices. Default: (-2, -1)
+        keepdim (bool): whether these stay, with size 1. Default: False
+        dtype (dtype): to compute in. Default: None
+
+    Example:
+        >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(5.)
+    """
     _check_matrix("linalg.matrix_norm", input)
     _check_float("linalg.matrix_norm", input)
     if isinstance(dim, int) or len(dim) != 2:
@@ -109,7 +121,19 @@ def linalg_norm(
     *,
     dtype: dtype | None = None,
 ) -> Tensor:
-    """The norm of vectors or matrices, by the number of dimensions."""
+    """The norm of vectors or matrices, by the number of dimensions.
+
+    Args:
+        input (Tensor): what it is taken of.
+        ord (Number or str): of vector_norm or matrix_norm. Default: None, the root of the sum of squares
+        dim (int or pair of ints): of vectors, or of matrices. Default: None, all
+        keepdim (bool): whether these stay, with size 1. Default: False
+        dtype (dtype): to compute in. Default: None
+
+    Example:
+        >>> torch.linalg.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     if ord is not None and dim is None and input.dim() not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.dim()}D."
@@ -129,21 +153,50 @@ def linalg_norm(
 @op(out=True)
 @takes("input")
 def nuclear_norm(input: Tensor, dim: int | Sequence[int] = (-2, -1), keepdim: bool = False) -> Tensor:
-    """The sum of each matrix's singular values."""
+    """The sum of the singular values of each matrix.
+
+    Args:
+        input (Tensor): matrices.
+        dim (sequence of ints): the two dimensions of the matrices. Default: the only ones
+        keepdim (bool): whether these stay, with size 1. Default: False
+
+    Example:
+        >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, -4.0]]))
+        tensor(7.)
+    """
     return matrix_norm(input, "nuc", dim, keepdim)
 
 
 @op(out=True)
 @takes("input")
 def frobenius_norm(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
-    """The square root of the sum of squares."""
+    """The square root of the sum of squares.
+
+    Args:
+        input (Tensor): what it is taken of.
+        dim (int or sequence of ints): the dimensions that are reduced. Default: (), all
+        keepdim (bool): whether these stay, with size 1. Default: False
+
+    Example:
+        >>> torch.frobenius_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), (0, 1))
+        tensor(5.)
+    """
     return _ops["linalg.vector_norm"](input, 2, dim or None, keepdim)
 
 
 @op(name="linalg.cond", out=True)
 @takes("input")
 def cond(input: Tensor, p: complex | str | None = None) -> Tensor:
-    """How much A and its inverse together can stretch a vector."""
+    """The condition number of each matrix: how much A and its inverse together can scale a vector.
+
+    Args:
+        input (Tensor): (..., m, n); (..., n, n) for norms but 2 and -2.
+        p (Number or str): of the matrix norm. Default: None, 2
+
+    Example:
+        >>> torch.linalg.cond(torch.diag(torch.tensor([4.0, 2.0])))
+        tensor(2.)
+    """
     _check_matrix("linalg.cond", input)
     _check_float("linalg.cond", input)
     if p is None or p in (2, -2):
@@ -178,7 +231,19 @@ def matrix_rank(
     atol: Tensor | float | None = None,
     rtol: Tensor | float | None = None,
 ) -> Tensor:
-    """The number of singular values above a tolerance."""
+    """The number of singular values above a tolerance.
+
+    Args:
+        input (Tensor): (..., m, n).
+        tol (float or Tensor): an old name of atol. Default: None
+        hermitian (bool): whether matrices are symmetric (Hermitian), whose eigenvalues count. Default: False
+        atol (float or Tensor): the tolerance. Default: None, 0
+        rtol (float or Tensor): a part of the largest singular value. Default: None, eps * max(m, n) without atol
+
+    Example:
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
+    """
     _check_matrix("linalg.matrix_rank", input)
     if isinstance(tol, bool):  # matrix_rank(A, hermitian)
         tol, hermitian = None, tol
@@ -217,7 +282,16 @@ def _epsilon(dtype):
 @op(name="linalg.tensorinv", out=True)
 @takes("input")
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot with A over its first `ind` dimensions."""
+    """The inverse of tensordot with A over its first `ind` dimensions.
+
+    Args:
+        input (Tensor): the first ind sizes have the product of the others.
+        ind (int): how many. Default: 2
+
+    Example:
+        >>> torch.linalg.tensorinv(torch.eye(4).reshape(2, 2, 4)).shape
+        torch.Size([4, 2, 2])
+    """
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     first, last = input.shape[:ind], input.shape[ind:]
@@ -232,7 +306,18 @@ def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
 @op(name="linalg.tensorsolve", out=True)
 @takes("A", "B")
 def tensorsolve(A: Tensor, B: Tensor, dims: int | Sequence[int] | None = None) -> Tensor:
-    """The X whose tensordot with A over all of X's dimensions is B."""
+    """The X whose tensordot with A over all of X's dimensions is B.
+
+    Args:
+        A (Tensor): of B's shape, and then X's.
+        B (Tensor): the right-hand side.
+        dims (sequence of ints): dimensions of A that go to its end first. Default: None
+
+    Example:
+        >>> torch.linalg.tensorsolve(torch.eye(4).reshape(4, 2, 2) * 2, torch.ones(4))
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
     if dims is not None:
         moved = [dims] if isinstance(dims, int) else list(dims)
         A = A.movedim(moved, [A.dim() - len(moved) + i for i in range(len(moved))])
@@ -249,7 +334,17 @@ def tensorsolve(A: Tensor, B: Tensor, dims: int | Sequence[int] | None = None) -
 @op(name="linalg.vander")
 @takes("x")
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 .. N - 1 of each element, along a new dimension."""
+    """The powers 0 .. N - 1 of each element, along a new dimension.
+
+    Args:
+        x (Tensor): (..., n).
+        N (int): how many powers. Default: None, n
+
+    Example:
+        >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+        tensor([[1, 2, 4],
+                [1, 3, 9]])
+    """
     if x.dim() == 0 and N is None:
         raise RuntimeError("linalg.vander: The input tensor x must have at least one dimension")
     n = x.shape[-1] if N is None else N
@@ -267,14 +362,33 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 @op(name="linalg.diagonal")
 @takes("A")
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """A view of the diagonals of the last two dimensions."""
+    """A view of the diagonals of the last two dimensions.
+
+    Args:
+        A (Tensor): (..., m, n).
+        offset (int): above (> 0) or below (< 0) the main diagonal. Default: 0
+        dim1 (int): the dimension of the rows. Default: -2
+        dim2 (int): the dimension of the columns. Default: -1
+
+    Example:
+        >>> torch.linalg.diagonal(torch.eye(2))
+        tensor([1., 1.])
+    """
     return A.diagonal(offset, dim1, dim2)
 
 
 @op(method=True)
 @takes("input")
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of each determinant: NaN where it is negative."""
+    """The logarithm of each determinant: NaN where it is negative, -inf where it is 0.
+
+    Args:
+        input (Tensor): (..., n, n).
+
+    Example:
+        >>> torch.logdet(torch.eye(2) * 2)
+        tensor(1.3863)
+    """
     _check_square("logdet", input)
     sign, logabs = _ops["linalg.slogdet"](input)
     if input.is_complex():
@@ -285,7 +399,22 @@ def logdet(input: Tensor) -> Tensor:
 @op(method=True)
 @takes("input")
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
-    """The packed LU of each matrix and its exchanges of rows, and LAPACK's codes if asked for."""
+    """The packed LU of each matrix and its exchanges of rows; torch.linalg.lu_factor is its modern name.
+
+    Args:
+        input (Tensor): (..., m, n).
+        pivot (bool): whether rows are exchanged, as they must be on the CPU. Default: True
+        get_infos (bool): whether LAPACK's codes come too. Default: False
+
+    Returns:
+        tuple of Tensors: LU, pivots and, if asked for, infos.
+
+    Example:
+        >>> lu, pivots = torch.lu(torch.tensor([[0.0, 1.0], [2.0, 0.0]]))
+        >>> lu, pivots
+        (tensor([[2., 0.],
+                [0., 1.]]), tensor([2, 2], dtype=torch.int32))
+    """
     result = _ops["linalg.lu_factor_ex"](input, pivot=pivot, check_errors=not get_infos)
     return result if get_infos else (result.LU, result.pivots)
 
@@ -301,7 +430,16 @@ _PADE_LIMIT = 5.371920351148152
 @op(name="linalg.matrix_exp")
 @takes("input")
 def matrix_exp(input: Tensor) -> Tensor:
-    """The sum of A^k / k! over all k, by scaling, Pade's approximation and squaring."""
+    """The exponential of each matrix: the sum of A^k / k! over all k, by scaling, Pade's approximation and squaring.
+
+    Args:
+        input (Tensor): (..., n, n).
+
+    Example:
+        >>> torch.linalg.matrix_exp(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     _check_square("linalg.matrix_exp", input)
     _check_float("linalg.matrix_exp", input)
     if input.numel() == 0:
@@ -340,5 +478,14 @@ def _pade(A):
 @op(name="matrix_exp", method=True)
 @takes("input")
 def _matrix_exp(input: Tensor) -> Tensor:
-    """The sum of A^k / k! over all k."""
+    """The exponential of each matrix: the sum of A^k / k! over all k, by scaling, Pade's approximation and squaring.
+
+    Args:
+        input (Tensor): (..., n, n).
+
+    Example:
+        >>> torch.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [0., 1.]])
+    """
     return matrix_exp(input)

@@ -32,7 +32,22 @@ _MOST_ITERATIONS = 10_000  # the basis has long settled by then
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and V of the q largest singular values of A - M, nearly."""
+    """U, S and V of the q largest singular values of A - M, nearly: by iterations on a random subspace.
+
+    Args:
+        A (Tensor): (..., m, n), also sparse.
+        q (int): a guess at the rank, not below it. Default: 6
+        niter (int): how many iterations. Default: 2
+        M (Tensor): what is taken from A; it broadcasts. Default: None
+
+    Returns:
+        tuple of Tensors: (..., m, q), (..., q) and (..., n, q).
+
+    Example:
+        >>> u, s, v = torch.svd_lowrank(torch.ones(4, 3), q=2)
+        >>> u.shape, torch.allclose(s[0], torch.tensor(12.0).sqrt())
+        (torch.Size([4, 2]), True)
+    """
     if M is not None:
         A = A - M.expand_as(A)
     q = 6 if q is None else q
@@ -56,7 +71,23 @@ def _tall_svd(A, q, niter):
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Principal components: svd_lowrank of A with its columns' means taken away."""
+    """Principal components: the singular value decomposition of rows less their mean, nearly.
+
+    Args:
+        A (Tensor): (..., m, n), m samples of n values.
+        q (int): how many components. Default: None, min(6, m, n)
+        center (bool): whether the mean is taken from the rows. Default: True
+        niter (int): how many iterations. Default: 2
+
+    Returns:
+        tuple of Tensors: U (..., m, q), S (..., q) and V (..., n, q), whose columns are the directions.
+
+    Example:
+        >>> u, s, v = torch.pca_lowrank(torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), q=1)
+        >>> v.abs()
+        tensor([[0.7071],
+                [0.7071]])
+    """
     m, n = A.shape[-2:]
     if q is None:
         q = min(6, m, n)
@@ -90,8 +121,23 @@ def lobpcg(
     """The k largest (or smallest) eigenvalues of A x = w B x and their vectors.
 
     A is symmetric, B positive-definite. The matrices are dense, so the eigenvalues are found directly and
-    exactly; the arguments that steer an iteration (X beside its width, iK, niter, tol, method, tracker, ortho_*)
-    are accepted and need not be obeyed.
+    exactly; the arguments that steer an iteration are accepted and need not be obeyed.
+
+    Args:
+        A (Tensor): (..., m, m).
+        k (int): how many. Default: None, the width of X, or 1
+        B (Tensor): (..., m, m). Default: None, the identity
+        X (Tensor): (..., m, n), first vectors, of which the width counts. Default: None
+        n, iK, niter, tol, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams: of the iteration.
+        largest (bool): whether the largest are asked for. Default: None, True
+
+    Returns:
+        tuple of Tensors: (..., k) and (..., m, k).
+
+    Example:
+        >>> values, vectors = torch.lobpcg(torch.diag(torch.tensor([1.0, 2.0, 3.0, 4.0])), k=1)
+        >>> values
+        tensor([4.])
     """
     if A.shape[-2] != A.shape[-1]:
         raise ValueError(f"lobpcg: A must be square, got shape {list(A.shape)}")

@@ -25,7 +25,20 @@ Tensor = _C.Tensor
 
 @op(spread=True)
 def einsum(*args: Any) -> Tensor:
-    """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b)."""
+    """Sums of products over named dimensions: einsum("bij,bjk->bik", a, b) multiplies a batch of matrices.
+
+    Args:
+        args (str, Tensors): the equation and its operands. Letters name dimensions, `...` stands for those that broadcast;
+            letters that are not on the right are summed. Without `->` the letters that occur once make the result, in
+            alphabetical order. Or operands and lists of ints in turn, the result's list last.
+
+    Example:
+        >>> a = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.einsum("ij->j", a)
+        tensor([4., 6.])
+        >>> torch.einsum("ii", a)
+        tensor(5.)
+    """
     if len(args) < 2:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, "
@@ -61,7 +74,20 @@ def _letter(n):
 @op(out="exact")
 @takes("a", "b")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """a and b summed over pairs of dimensions: the last `dims` of a and the first of b, or lists of both."""
+    """a and b multiplied and summed over pairs of dimensions.
+
+    Args:
+        a (Tensor): one operand.
+        b (Tensor): the other.
+        dims (int, or two lists of ints): the last dims of a and the first of b; or the dimensions of a, and those of b.
+            Default: 2
+
+    Example:
+        >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
+        torch.Size([2, 4])
+        >>> torch.tensordot(torch.ones(2, 3), torch.ones(4, 3), ([1], [1])).shape
+        torch.Size([2, 4])
+    """
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.numel() > 1 else int(dims.item())
     if isinstance(dims, int):
@@ -79,7 +105,19 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 @op(method=True, out="exact")
 @takes("input", "other")
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sums of products along the last dimension of both."""
+    """The sums of products along the last dimension of both.
+
+    Args:
+        input (Tensor): (*, N).
+        other (Tensor): (*', N); where either has no dimensions, the two are multiplied.
+
+    Returns:
+        Tensor: (*, *').
+
+    Example:
+        >>> torch.inner(torch.tensor([1.0, 2.0]), torch.tensor([[3.0, 4.0], [5.0, 6.0]]))
+        tensor([11., 17.])
+    """
     if input.dim() == 0 or other.dim() == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -92,7 +130,16 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @op(out=True)
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of several matrices, in the order that takes the fewest operations."""
+    """The product of several matrices, in the order that takes the fewest operations.
+
+    Args:
+        matrices (Tensor): two-dimensional, one by one; torch.linalg.multi_dot is its modern name.
+
+    Example:
+        >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 1), torch.ones(1, 2))
+        tensor([[3., 3.],
+                [3., 3.]])
+    """
     if len(matrices) == 1 and isinstance(matrices[0], list | tuple):
         matrices = tuple(matrices[0])
     for m in matrices:
@@ -108,7 +155,17 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 @op(name="linalg.matrix_power", out="exact")
 @takes("input")
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """A multiplied with itself n times; the inverse is taken for negative n."""
+    """A matrix multiplied with itself n times; the inverse is taken for negative n.
+
+    Args:
+        input (Tensor): (..., m, m).
+        n (int): the exponent; 0 gives the identity.
+
+    Example:
+        >>> torch.linalg.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+        tensor([[1., 3.],
+                [0., 1.]])
+    """
     if not hasattr(n, "__index__") or isinstance(n, bool):
         raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     n = n.__index__()
@@ -139,7 +196,17 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 @op(name="matrix_power", method=True, out=True)
 @takes("input")
 def _matrix_power(input: Tensor, n: int) -> Tensor:
-    """input multiplied with itself n times; the inverse is taken for negative n."""
+    """A matrix multiplied with itself n times; the inverse is taken for negative n.
+
+    Args:
+        input (Tensor): (..., m, m).
+        n (int): the exponent; 0 gives the identity.
+
+    Example:
+        >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+        tensor([[1., 3.],
+                [0., 1.]])
+    """
     return matrix_power(input, n)
 
 
@@ -147,7 +214,17 @@ def _matrix_power(input: Tensor, n: int) -> Tensor:
 @_autocast.low
 @takes("x", "y")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sums of conj(x) * y along a dimension."""
+    """The sums of conj(x) * y along a dimension.
+
+    Args:
+        x (Tensor): vectors.
+        y (Tensor): others; both broadcast.
+        dim (int): the dimension of the vectors. Default: -1
+
+    Example:
+        >>> torch.linalg.vecdot(torch.ones(2, 3), torch.ones(3))
+        tensor([3., 3.])
+    """
     if x.dtype != y.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected x and y to have the same dtype, got {x.dtype} and {y.dtype}"
@@ -296,7 +373,7 @@ def _weight_int8pack_mm(self, mat2, scales):
 @op
 @takes("self")
 def _convert_weight_to_int4pack_for_cpu(self, innerKTiles):
-    """A weight of numbers from 0 to 15, two in a byte: the even columns in the upper four bits."""
+    """A weight of integers from 0 to 15, two in a byte: the even columns in the upper four bits."""
     if self.dim() != 2 or self.dtype != _C.int32 or self.shape[1] % 2:
         raise RuntimeError(
             "_convert_weight_to_int4pack_for_cpu : expect weight to be int32 of two dimensions, with an even number of "
@@ -325,7 +402,7 @@ def _weight_int4pack_mm_for_cpu(self, mat2, qGroupSize, qScaleAndZeros):
             f"_weight_int4pack_mm_for_cpu: expect qScaleAndZeros to be 3d tensor with sizes [{k // qGroupSize}, {n}, 2], got "
             f"{list(qScaleAndZeros.shape)}"
         )
-    numbers = _ops["stack"]([mat2 >> 4, mat2 & 15], 2).reshape(n, k // qGroupSize, qGroupSize)
+    integers = _ops["stack"]([mat2 >> 4, mat2 & 15], 2).reshape(n, k // qGroupSize, qGroupSize)
     scale, zero = (qScaleAndZeros[..., i].t().unsqueeze(2).to(_C.float32) for i in (0, 1))
-    weight = ((numbers.to(_C.float32) - 8) * scale + zero).reshape(n, k)
+    weight = ((integers.to(_C.float32) - 8) * scale + zero).reshape(n, k)
     return _matmul(self.to(_C.float32), weight.t()).to(self.dtype)

@@ -31,8 +31,9 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """batch_norm with the means and inverse deviations it used, in the parameters' type; these are empty outside
-    training."""
+    """batch_norm with the means and inverse deviations it used.
+
+    These have the parameters' type, and are empty outside training."""
     out, mean, invstd = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
     if not training:
         mean, invstd = mean.new_empty(0), invstd.new_empty(0)
@@ -159,7 +160,21 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    """The gradient of max_pool2d_with_indices: each value goes back to the place of its maximum."""
+    """The gradient of max_pool2d_with_indices: each value goes back to the index of its maximum.
+
+    Args:
+        grad_output (Tensor): the gradient of the result.
+        self (Tensor): the input.
+        kernel_size, stride, padding, dilation, ceil_mode: as in the forward call.
+        indices (Tensor): which it gave.
+
+    Example:
+        >>> x = torch.tensor([[[[1.0, 3.0], [2.0, 0.0]]]])
+        >>> y, at = F.max_pool2d(x, 2, return_indices=True)
+        >>> torch.max_pool2d_with_indices_backward(torch.ones_like(y), x, [2, 2], [2, 2], [0, 0], [1, 1], False, at)
+        tensor([[[[0., 1.],
+                  [0., 0.]]]])
+    """
     if grad_output.shape != indices.shape:
         raise RuntimeError(
             f"Expected indices of shape {list(grad_output.shape)}, got {list(indices.shape)} in "
@@ -174,7 +189,18 @@ def max_pool2d_with_indices_backward(
 
 @op
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm over all dimensions but one, which is kept; over all of them for dim -1."""
+    """The p-norm over all dimensions but one, which keeps them with size 1; of weight_norm.
+
+    Args:
+        v (Tensor): what it is taken of.
+        pow (int): p. Default: 2
+        dim (int): the dimension that stays; -1 reduces all. Default: 0
+
+    Example:
+        >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5.],
+                [1.]])
+    """
     if dim == -1:
         return v.norm(pow)
     if not 0 <= dim < v.dim():
@@ -232,7 +258,16 @@ def _is_any_true(input: Tensor) -> Tensor:
 
 @op(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape."""
+    """Whether both have the same shape.
+
+    Args:
+        input (Tensor): one.
+        other (Tensor): the other.
+
+    Example:
+        >>> torch.is_same_size(torch.ones(2), torch.zeros(2, 1))
+        False
+    """
     return input.shape == other.shape
 
 
@@ -314,7 +349,7 @@ def _convolution(
 
 @op(name="_nn.max_unpool2d")
 def max_unpool2d(input: Tensor, indices: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """Values at the places that max_pool2d told, zeros elsewhere."""
+    """Values at the indices that max_pool2d told, zeros elsewhere."""
     return _unpool(2, input, indices, output_size)
 
 
@@ -326,7 +361,7 @@ def max_unpool3d(
     stride: int | Sequence[int],
     padding: int | Sequence[int],
 ) -> Tensor:
-    """Values at the places that max_pool3d told, zeros elsewhere."""
+    """Values at the indices that max_pool3d told, zeros elsewhere."""
     return _unpool(3, input, indices, output_size)
 
 

@@ -17,7 +17,19 @@ def _refused(name):
 
 @op(method=True)
 def to_padded_tensor(input: Tensor, padding: float, output_size: int | Sequence[int] | None = None) -> Tensor:
-    """The tensors of a nested tensor side by side, each filled up to the size of the largest, or to output_size."""
+    """The tensors of a nested tensor side by side, each filled up to the size of the largest.
+
+    Args:
+        input (Tensor): nested.
+        padding (float): what fills them up.
+        output_size (sequence of ints): of the result, instead of the least. Default: None
+
+    Example:
+        >>> x = torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged)
+        >>> torch.to_padded_tensor(x, 0.0)
+        tensor([[1., 0.],
+                [1., 1.]])
+    """
     raise _refused("to_padded_tensor")
 
 

@@ -6,7 +6,16 @@ from .._core.methods import method
 
 @method
 def where(self, condition, other):
-    """Its own elements where the condition is true, those of `other` elsewhere."""
+    """Its own elements where the condition is true, those of `other` elsewhere.
+
+    Args:
+        condition (Tensor): of bools; all broadcast.
+        other (Tensor or Number): the other elements.
+
+    Example:
+        >>> torch.ones(2).where(torch.tensor([True, False]), 0.0)
+        tensor([1., 0.])
+    """
     return self._where_method(condition, other)
 
 
@@ -37,7 +46,13 @@ def __nonzero__(self):
 
 @method
 def const_data_ptr(self):
-    """The address of the first element, for reading."""
+    """The address of the first element, for reading.
+
+    Example:
+        >>> x = torch.ones(1)
+        >>> x.const_data_ptr() == x.data_ptr()
+        True
+    """
     return self.data_ptr()
 
 
@@ -49,7 +64,15 @@ def _warn_of_resize(name):
 
 @method
 def resize(self, *sizes):
-    """The elements in another shape of as many elements; reshape has taken its place."""
+    """The elements in another shape of as many elements; reshape has replaced it.
+
+    Args:
+        sizes (int): of the result.
+
+    Example:
+        >>> torch.ones(4).reshape(2, 2).shape
+        torch.Size([2, 2])
+    """
     _warn_of_resize("resize")
     sizes = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     return _resized(self, sizes)
@@ -57,7 +80,15 @@ def resize(self, *sizes):
 
 @method
 def resize_as(self, tensor):
-    """The elements in the shape of a tensor of as many elements; reshape has taken its place."""
+    """The elements in the shape of a tensor of as many elements; reshape has replaced it.
+
+    Args:
+        tensor (Tensor): whose shape is taken.
+
+    Example:
+        >>> torch.ones(4).reshape(torch.ones(2, 2).shape).shape
+        torch.Size([2, 2])
+    """
     _warn_of_resize("resize_as")
     return _resized(self, tuple(tensor.shape))
 

@@ -29,8 +29,34 @@ def _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corn
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Values of pictures or volumes at a grid's places; modes are numbers, as in grid_sample's tables."""
+    """Values of images or volumes at a grid's points; F.grid_sample takes modes by name.
+
+    Args:
+        input (Tensor): (N, C, H, W) or (N, C, D, H, W).
+        grid (Tensor): (N, H_out, W_out, 2) or (N, D_out, H_out, W_out, 3), in [-1, 1], x first.
+        interpolation_mode (int): 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode (int): 0 zeros, 1 border, 2 reflection.
+        align_corners (bool): whether -1 and 1 are the centres of the corner pixels rather than their outer edges.
+
+    Example:
+        >>> x = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> torch.grid_sampler(x, torch.zeros(1, 1, 1, 2), 0, 0, False)
+        tensor([[[[2.5000]]]])
+    """
     return _grid_sample("grid_sampler", input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+_OF_RANK = """torch.grid_sampler of {what}.
+
+Args:
+    input (Tensor): {sizes}.
+    grid (Tensor): {points}.
+    interpolation_mode, padding_mode, align_corners: as there.
+
+Example:
+    >>> torch.{name}({image}, {one}, 0, 1, False)
+    tensor({shown})
+"""
 
 
 def _of_rank(name, rank):
@@ -41,7 +67,15 @@ def _of_rank(name, rank):
         return _grid_sample(name, input, grid, interpolation_mode, padding_mode, align_corners)
 
     sampler.__name__ = sampler.__qualname__ = name
-    sampler.__doc__ = f"grid_sampler of {rank}-dimensional inputs."
+    sampler.__doc__ = _OF_RANK.format(
+        name=name,
+        what="images" if rank == 4 else "volumes",
+        sizes="(N, C, H, W)" if rank == 4 else "(N, C, D, H, W)",
+        points="(N, H_out, W_out, 2)" if rank == 4 else "(N, D_out, H_out, W_out, 3)",
+        image=f"torch.ones({(1,) * rank})",
+        one=f"torch.zeros({(1,) * (rank - 1)} + ({rank - 2},))",
+        shown="[" * rank + "1." + "]" * rank,
+    )
     op(sampler, alias=("_grid_sampler_2d_cpu_fallback",) if rank == 4 else ())
 
 
@@ -51,7 +85,21 @@ _of_rank("grid_sampler_3d", 5)
 
 @op
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """The grid at which grid_sampler applies the affine maps theta (N, 2, 3) or (N, 3, 4)."""
+    """The grid at which grid_sampler applies the affine maps theta.
+
+    Args:
+        theta (Tensor): (N, 2, 3) or (N, 3, 4).
+        size (sequence of ints): of the images, (N, C, H, W) or (N, C, D, H, W).
+        align_corners (bool): whether -1 and 1 are the centres of the corner pixels rather than their outer edges.
+
+    Returns:
+        Tensor: (N, H, W, 2) or (N, D, H, W, 3), x first.
+
+    Example:
+        >>> torch.affine_grid_generator(torch.eye(2, 3)[None], (1, 1, 2, 2), True)[0, 0]
+        tensor([[-1., -1.],
+                [ 1., -1.]])
+    """
     from ..nn._functional.vision import affine_grid
 
     if len(size) not in (4, 5):
@@ -133,7 +181,7 @@ def im2col(
     padding: int | Sequence[int],
     stride: int | Sequence[int],
 ) -> Tensor:
-    """Windows of pictures as columns."""
+    """im2col: windows of images as columns."""
     from ..nn._functional.vision import unfold
 
     return unfold(input, kernel_size, dilation, padding, stride)
@@ -148,7 +196,7 @@ def col2im(
     padding: int | Sequence[int],
     stride: int | Sequence[int],
 ) -> Tensor:
-    """Columns of windows summed back into pictures."""
+    """col2im: columns of windows summed back into images."""
     from ..nn._functional.vision import fold
 
     return fold(input, output_size, kernel_size, dilation, padding, stride)

@@ -25,7 +25,7 @@ def _share_gradient(extrema, values, ids):
     count = _C.ops["zeros_like"](extrema).index_add(0, ids, reached.to(extrema.dtype)).clamp(min=1)
     mean = _C.ops["zeros_like"](extrema).index_add(0, ids, values.masked_fill(~reached, 0)) / count
     rest = (extrema - mean.detach()).nan_to_num(nan=0.0, posinf=math.inf, neginf=-math.inf)
-    return mean + rest  # the mean of equal numbers may be rounded
+    return mean + rest  # the mean of equal values may be rounded
 
 
 def _product_beside_nan(start, values, ids):
@@ -50,7 +50,22 @@ def segment_reduce(
     unsafe: bool = False,
     initial: complex | None = None,
 ) -> Tensor:
-    """Sums, products, means, maxima or minima of segments, given by their lengths or offsets."""
+    """Sums, products, means, maxima or minima of segments that follow one another.
+
+    Args:
+        data (Tensor): the elements.
+        reduce (str): 'sum', 'prod', 'mean', 'max' or 'min'.
+        lengths (Tensor): of the segments, along the last dimension. Default: None
+        indices (Tensor): not supported, as in PyTorch. Default: None
+        offsets (Tensor): where segments begin, and the end, instead of lengths. Default: None
+        axis (int): the dimension of data; that of lengths' last one. Default: 0
+        unsafe (bool): leaves out the check that lengths fit. Default: False
+        initial (Number): what each segment begins with. Default: None
+
+    Example:
+        >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([1, 2]))
+        tensor([1., 5.])
+    """
     reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     if reduce not in _EMPTY:
         raise RuntimeError(f"reduce argument must be one of {', '.join(_EMPTY)}, got {reduce}")

@@ -30,7 +30,18 @@ def _listed(tensors):
 
 @op
 def broadcast_shapes(*shapes: int | Sequence[int]) -> _C.Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """The shape that tensors of these shapes broadcast to.
+
+    Args:
+        shapes (int or sequence of ints): an int is a shape of one dimension.
+
+    Raises:
+        RuntimeError: sizes that differ, and are not 1.
+
+    Example:
+        >>> torch.broadcast_shapes((2, 1), (3,))
+        torch.Size([2, 3])
+    """
     result: list[int] = []
     for shape in shapes:
         if not isinstance(shape, int | tuple | list):
@@ -54,7 +65,19 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> _C.Size:
 
 @op
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of the tensors, all of the shape they broadcast to."""
+    """Views of the tensors, all of the shape they broadcast to.
+
+    Args:
+        tensors (Tensor): one by one, or as one sequence.
+
+    Returns:
+        tuple of Tensors: their repeated elements share memory.
+
+    Example:
+        >>> a, b = torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))
+        >>> a.shape, b.shape
+        (torch.Size([2, 3]), torch.Size([2, 3]))
+    """
     tensors = _listed(tensors)
     size = tensors[0].shape if tensors else ()
     for t in tensors[1:]:
@@ -78,7 +101,21 @@ def _broadcast_pair(a, b):
 
 @op
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str | None = None) -> tuple[Tensor, ...]:
-    """The coordinates of a grid: one view for each vector, repeated along the others."""
+    """Coordinates of the points of a grid: result i has the values of vector i along dimension i, and repeats them along the others.
+
+    Args:
+        tensors (Tensor): vectors, or scalars for one point.
+        indexing (str): 'ij', or 'xy' to exchange the first two dimensions. Default: None, 'ij' with a warning
+
+    Returns:
+        tuple of Tensors: views.
+
+    Example:
+        >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
+        >>> x
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     tensors = _listed(tensors)
     if indexing is None:
         _ops["_warn_once"](
@@ -122,7 +159,18 @@ def _at_least(name):
         return tuple(one(t) for t in _listed(tensors))
 
     at_least.__name__ = at_least.__qualname__ = name
-    at_least.__doc__ = f"The tensor with at least {name[8]} dimensions; a tuple for several tensors."
+    at_least.__doc__ = f"""The tensor with at least {name[8]} dimensions, those that are missing of size 1.
+
+    Args:
+        tensors (Tensor): one or several; several, or a sequence of them, give a tuple.
+
+    Returns:
+        Tensor or tuple of Tensors: views of the arguments, or the arguments.
+
+    Example:
+        >>> torch.{name}(torch.tensor(2.0)).dim()
+        {name[8]}
+    """
     return op(at_least)
 
 
@@ -132,7 +180,16 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 @op
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given ones along its diagonal."""
+    """A matrix with the given ones along its diagonal, zeros elsewhere.
+
+    Args:
+        tensors (Tensor): of at most two dimensions; a vector is a row.
+
+    Example:
+        >>> torch.block_diag(torch.ones(1, 2), torch.tensor([[3.0]]))
+        tensor([[1., 1., 0.],
+                [0., 0., 3.]])
+    """
     tensors = _listed(tensors)
     if not tensors:
         return _ops["zeros"](1, 0)
@@ -171,7 +228,18 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 @op
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All tuples of one element of each vector, as rows."""
+    """All tuples of one element of each vector, as rows.
+
+    Args:
+        tensors (Tensor): vectors; a single one comes back as it is.
+
+    Example:
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     tensors = _listed(tensors)
     for t in tensors:
         if t.dim() != 1:
@@ -183,7 +251,19 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @op
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to choose r elements of a vector, as rows."""
+    """All choices of r elements of a vector, as rows.
+
+    Args:
+        input (Tensor): a vector.
+        r (int): how many are chosen. Default: 2
+        with_replacement (bool): whether an element may be chosen again. Default: False
+
+    Example:
+        >>> torch.combinations(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
     from .. import zeros
 
     if input.dim() != 1:
@@ -217,7 +297,19 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @op(method=True, out="exact")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements at `indices` along a dimension, both broadcast in the others."""
+    """The elements at `indices` along a dimension, both broadcast in the others.
+
+    Args:
+        input (Tensor): what is read.
+        indices (Tensor): int64, as argmax and argsort give them.
+        dim (int): the dimension. Default: None, input is flattened
+
+    Example:
+        >>> x = torch.tensor([[3, 1], [2, 4]])
+        >>> torch.take_along_dim(x, x.argsort(1), 1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     if indices.dtype != _C.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype}")
     if dim is None:
@@ -266,13 +358,38 @@ def _with_written(name, input, src, view):
 
 @op(method=True, out=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The tensor with src on a diagonal."""
+    """A copy of input with src on a diagonal.
+
+    Args:
+        input (Tensor): what is copied.
+        src (Tensor): of the diagonal's shape.
+        offset (int): above (> 0) or below (< 0) the main diagonal. Default: 0
+        dim1 (int): the dimension of the rows. Default: 0
+        dim2 (int): the dimension of the columns. Default: 1
+
+    Example:
+        >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
     return _with_written("diagonal_scatter", input, src, lambda x: x.diagonal(offset, dim1, dim2))
 
 
 @op(method=True, out=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """The tensor with src at one index of a dimension."""
+    """A copy of input with src at one index of a dimension.
+
+    Args:
+        input (Tensor): what is copied.
+        src (Tensor): of the shape of input.select(dim, index).
+        dim (int): the dimension.
+        index (int): where along it.
+
+    Example:
+        >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+        tensor([[0., 0.],
+                [1., 1.]])
+    """
     return _with_written("select_scatter", input, src, lambda x: x.select(dim, index))
 
 
@@ -280,9 +397,22 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """The tensor with src in a range of a dimension."""
-    place = slice(start, end, step)
-    return _with_written("slice_scatter", input, src, lambda x: x.movedim(dim, 0)[place].movedim(0, dim))
+    """A copy of the tensor with src in a range of a dimension.
+
+    Args:
+        input (Tensor): what is copied.
+        src (Tensor): of the shape of that range.
+        dim (int): the dimension. Default: 0
+        start (int): where it begins. Default: None
+        end (int): where it ends. Default: None
+        step (int): its step. Default: 1
+
+    Example:
+        >>> torch.zeros(4).slice_scatter(torch.ones(2), 0, 1, 3)
+        tensor([0., 1., 1., 0.])
+    """
+    part = slice(start, end, step)
+    return _with_written("slice_scatter", input, src, lambda x: x.movedim(dim, 0)[part].movedim(0, dim))
 
 
 @op(method=True, out=True)
@@ -293,7 +423,19 @@ def as_strided_scatter(
     stride: int | Sequence[int],
     storage_offset: int | None = None,
 ) -> Tensor:
-    """The tensor with src in an as_strided view of it."""
+    """A copy of input with src in its view of given sizes and strides.
+
+    Args:
+        input (Tensor): what is copied.
+        src (Tensor): of the view's shape.
+        size (sequence of ints): of the view.
+        stride (sequence of ints): of the view.
+        storage_offset (int): where it begins. Default: None, where input begins
+
+    Example:
+        >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+        tensor([1., 0., 1., 0.])
+    """
     return _with_written(
         "as_strided_scatter", input, src, lambda x: x.as_strided(size, stride, storage_offset or 0)
     )
@@ -301,7 +443,19 @@ def as_strided_scatter(
 
 @op(name="unravel_index")
 def unravel_index(indices: Tensor, shape: int | Sequence[int] | Size) -> tuple[Tensor, ...]:
-    """Flat indices as one coordinate tensor for each dimension."""
+    """Flat indices as one coordinate tensor for each dimension.
+
+    Args:
+        indices (Tensor): of integers.
+        shape (sequence of ints): of the tensor that they index.
+
+    Returns:
+        tuple of Tensors: of the shape of indices.
+
+    Example:
+        >>> torch.unravel_index(torch.tensor([0, 5]), (2, 3))
+        (tensor([0, 1]), tensor([0, 2]))
+    """
     if (
         not isinstance(indices, Tensor)
         or indices.dtype.is_floating_point

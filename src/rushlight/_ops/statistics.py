@@ -29,15 +29,26 @@ def nanmean(
     *,
     dtype: dtype | None = None,
 ) -> Tensor:
-    """The mean of the elements that are numbers."""
+    """The mean of the elements that are not NaN.
+
+    Args:
+        input (Tensor): what it is taken of.
+        dim (int or sequence of ints): the dimensions that are reduced. Default: None, all
+        keepdim (bool): whether these stay, with size 1. Default: False
+        dtype (dtype): to compute in. Default: None
+
+    Example:
+        >>> torch.nanmean(torch.tensor([1.0, math.nan, 3.0]))
+        tensor(2.)
+    """
     if not (input.is_floating_point() or input.is_complex()):
         kind = type_name(input.dtype)
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {kind}"
         )
-    numbers = input.isnan().logical_not()
-    total = input.masked_fill(numbers.logical_not(), 0).sum(dim, keepdim, dtype=dtype)
-    return total / numbers.sum(dim, keepdim)
+    present = input.isnan().logical_not()
+    total = input.masked_fill(present.logical_not(), 0).sum(dim, keepdim, dtype=dtype)
+    return total / present.sum(dim, keepdim)
 
 
 @op(method=True, out="exact")
@@ -50,7 +61,22 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The q-th quantiles along a dimension; NaN where the row has one."""
+    """The q-th quantiles: the values below which that part of the elements lies. NaN where there is one.
+
+    Args:
+        input (Tensor): float32 or float64.
+        q (float or Tensor): 0 to 1, one or a vector.
+        dim (int): the dimension that is reduced. Default: None, all
+        keepdim (bool): whether it stays, with size 1. Default: False
+        interpolation (str): between two elements, 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. Default: 'linear'
+
+    Returns:
+        Tensor: with a vector q, its dimension comes first.
+
+    Example:
+        >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+        tensor(3.)
+    """
     return _quantile("quantile", input, q, dim, keepdim, interpolation, skip_nan=False)
 
 
@@ -64,7 +90,19 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The q-th quantiles of the elements that are numbers."""
+    """The q-th quantiles of the elements that are not NaN.
+
+    Args:
+        input (Tensor): float32 or float64.
+        q (float or Tensor): 0 to 1, one or a vector.
+        dim (int): the dimension that is reduced. Default: None, all
+        keepdim (bool): whether it stays, with size 1. Default: False
+        interpolation (str): as in torch.quantile. Default: 'linear'
+
+    Example:
+        >>> torch.nanquantile(torch.tensor([1.0, math.nan, 4.0]), 0.5)
+        tensor(2.5000)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, skip_nan=True)
 
 
@@ -159,7 +197,19 @@ def _check_table(name, x):
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariance matrix of variables in rows and observations in columns."""
+    """The covariance matrix of variables in rows and observations in columns.
+
+    Args:
+        input (Tensor): (variables, observations); a vector is one variable.
+        correction (int): what is taken from the number of observations before it divides. Default: 1
+        fweights (Tensor): how often each observation was made, as integers. Default: None
+        aweights (Tensor): how much each observation counts. Default: None
+
+    Example:
+        >>> torch.cov(torch.tensor([[0.0, 2.0, 4.0], [1.0, 1.0, 4.0]]))
+        tensor([[4., 3.],
+                [3., 3.]])
+    """
     _check_table("cov", input)
     if input.dtype is _C.bool:
         raise RuntimeError("cov(): bool dtype is not supported for input")
@@ -192,7 +242,19 @@ def cov(
 
 @op(method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """The correlation matrix of variables in rows and observations in columns."""
+    """The correlation matrix of variables in rows and observations in columns.
+
+    Args:
+        input (Tensor): (variables, observations); a vector is one variable.
+
+    Returns:
+        Tensor: its diagonal is 1, but NaN for a variable that does not vary.
+
+    Example:
+        >>> torch.corrcoef(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
     _check_table("corrcoef", input)
     c = input.cov()
     if c.dim() == 0:

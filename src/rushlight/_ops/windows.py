@@ -43,7 +43,17 @@ def _arguments(
 
 @op(differentiable=False)
 def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """1/2 - 1/2 cos(2 pi n / (N - 1))."""
+    """A raised cosine that begins at 0: 1/2 - 1/2 cos(2 pi n / (N - 1)).
+
+    Args:
+        window_length (int): how many values.
+        periodic (bool): leaves out the last of window_length + 1 values, as a period does. Default: True
+        options: dtype, layout, device, pin_memory and requires_grad of the result.
+
+    Example:
+        >>> torch.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return _window(
         "hann_window",
         window_length,
@@ -57,7 +67,19 @@ def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Te
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
-    """alpha - beta cos(2 pi n / (N - 1))."""
+    """A raised cosine: alpha - beta cos(2 pi n / (N - 1)).
+
+    Args:
+        window_length (int): how many values.
+        periodic (bool): leaves out the last of window_length + 1 values, as a period does. Default: True
+        alpha (float): the mean. Default: 0.54
+        beta (float): the height of the cosine. Default: 0.46
+        options: dtype, layout, device, pin_memory and requires_grad of the result.
+
+    Example:
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window(
         "hamming_window",
         window_length,
@@ -69,7 +91,17 @@ def hamming_window(
 
 @op(differentiable=False)
 def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1))."""
+    """A sum of two cosines: 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)).
+
+    Args:
+        window_length (int): how many values.
+        periodic (bool): leaves out the last of window_length + 1 values, as a period does. Default: True
+        options: dtype, layout, device, pin_memory and requires_grad of the result.
+
+    Example:
+        >>> torch.blackman_window(4)[1:]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
 
     def values(n, N):  # noqa: N803
         angle = n * (2 * math.pi / (N - 1))
@@ -80,7 +112,17 @@ def blackman_window(window_length: int, periodic: bool = True, **options: Any) -
 
 @op(differentiable=False)
 def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """A triangle: 1 - |2 n / (N - 1) - 1|."""
+    """A triangle: 1 - |2 n / (N - 1) - 1|.
+
+    Args:
+        window_length (int): how many values.
+        periodic (bool): leaves out the last of window_length + 1 values, as a period does. Default: True
+        options: dtype, layout, device, pin_memory and requires_grad of the result.
+
+    Example:
+        >>> torch.bartlett_window(5, periodic=False)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window(
         "bartlett_window",
         window_length,
@@ -92,7 +134,18 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 
 @op(differentiable=False)
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
-    """i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
+    """A bell with a chosen width: i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1.
+
+    Args:
+        window_length (int): how many values.
+        periodic (bool): leaves out the last of window_length + 1 values, as a period does. Default: True
+        beta (float): the larger, the narrower the bell. Default: 12.0
+        options: dtype, layout, device, pin_memory and requires_grad of the result.
+
+    Example:
+        >>> torch.kaiser_window(5, periodic=False, beta=2.0)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348, 0.4387])
+    """
 
     def values(n, N):  # noqa: N803
         x = n * (2 / (N - 1)) - 1

@@ -34,7 +34,7 @@ def _rounded(x, inverse, zero_point, quant_min, quant_max, dtype):
 
 
 def quantize_per_tensor(input, scale, zero_point, quant_min, quant_max, dtype):
-    """Numbers as integers of dtype: the nearest to input / scale + zero_point, within the bounds."""
+    """Floats as integers of dtype: the nearest to input / scale + zero_point, within the bounds."""
     _bounds(quant_min, quant_max, dtype)
     x = _floats(input)
     return _rounded(

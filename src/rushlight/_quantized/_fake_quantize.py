@@ -1,11 +1,11 @@
-"""Numbers rounded as a quantized model would round them, for training with that in view."""
+"""Values rounded as a quantized model would round them, for training with that in view."""
 
 import rushlight as rl
 from rushlight._core.compose import public
 
 
 def _rounded(input, scale, zero_point, quant_min, quant_max):
-    """The nearest of the numbers (q - zero_point) * scale with q from quant_min to quant_max. Its gradient passes where
+    """The nearest of the values (q - zero_point) * scale with q from quant_min to quant_max. Its gradient passes where
     q is not cut off."""
     if quant_min > quant_max:
         raise RuntimeError(
@@ -22,7 +22,22 @@ def _rounded(input, scale, zero_point, quant_min, quant_max):
 
 @public
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
-    """Rounds to multiples of `scale` that a quantized tensor could hold; the result stays floating."""
+    """Rounds to multiples of `scale` that a quantized tensor could hold; the result stays floating.
+
+    Args:
+        input (Tensor): floating.
+        scale (float or Tensor): the distance of levels.
+        zero_point (int or Tensor): the integer that stands for 0.
+        quant_min (int): the least integer.
+        quant_max (int): the largest.
+
+    Gradient:
+        Passes where the integer lies within its bounds, else 0.
+
+    Example:
+        >>> torch.fake_quantize_per_tensor_affine(torch.tensor([0.7, 9.0]), 0.5, 0, -8, 7)
+        tensor([0.5000, 3.5000])
+    """
     if isinstance(scale, rl.Tensor):
         if scale.numel() != 1 or zero_point.numel() != 1:
             raise RuntimeError("fake_quantize_per_tensor_affine: expected one scale and one zero point")
@@ -38,7 +53,25 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
 
 @public
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
-    """The same with a scale and a zero point for each index along `axis`."""
+    """Rounds to what a quantized tensor could hold, with a scale and a zero point for each index along `axis`.
+
+    Args:
+        input (Tensor): floating.
+        scale (Tensor): distances of levels.
+        zero_point (Tensor): the integers that stand for 0.
+        axis (int): the dimension they belong to.
+        quant_min (int): the least integer.
+        quant_max (int): the largest.
+
+    Gradient:
+        Passes where the integer lies within its bounds, else 0.
+
+    Example:
+        >>> scale, zero = torch.tensor([0.5, 1.0]), torch.zeros(2, dtype=torch.int32)
+        >>> torch.fake_quantize_per_channel_affine(torch.full((2, 1), 0.7), scale, zero, 0, -8, 7)
+        tensor([[0.5000],
+                [1.0000]])
+    """
     if not -input.dim() <= axis < input.dim():
         raise RuntimeError(f"`axis` must be between 0 and number of dimensions of input, got {axis}")
     if scale.dim() != 1 or scale.shape != zero_point.shape or scale.numel() != input.size(axis):

@@ -163,7 +163,7 @@ def result_type(a, b):
     return next(t.dtype for t in (a, b) if isinstance(t, QuantizedTensor))
 
 
-# Numbers compared by their values
+# Compared by their values
 
 
 def _compare(name):
@@ -179,7 +179,7 @@ def _isclose(*args, **kwargs):
     )
 
 
-# Order: that of the integers is that of the numbers, if the scale is positive, as with PyTorch it is taken to be
+# Order: that of the integers is that of the values, if the scale is positive, as with PyTorch it is taken to be
 
 
 def _ordering(name):
@@ -249,7 +249,7 @@ def _in_place(function):
 
 
 def _by_values(function, name):
-    """What is computed of the numbers and quantized with the same scale."""
+    """What is computed of the values and quantized with the same scale."""
 
     def compute(q, *args, **kwargs):
         _uniform(q, name)
@@ -326,7 +326,7 @@ def resize(q, *size):
 
 def _cast(q, *args, **kwargs):
     raise RuntimeError(
-        "Creation of quantized tensor requires quantized dtype like torch.quint8: .dequantize() gives the numbers, "
+        "Creation of quantized tensor requires quantized dtype like torch.quint8: .dequantize() gives the values, "
         ".int_repr() the integers"
     )
 
@@ -372,10 +372,10 @@ HANDLERS["threshold_"] = _in_place(HANDLERS["threshold"])
 
 
 def _attribute(name):
-    def turned(ints):
+    def moved(ints):
         return getattr(ints, name)
 
-    return property(_views.uniform(turned))
+    return property(_views.uniform(moved))
 
 
 for _name in ("T", "mT", "H", "mH"):

@@ -1,7 +1,7 @@
 """Linear layers with weights packed ahead, by the old names of the library that PyTorch calls for them (FBGEMM).
 
 What is packed here is plain: the bytes of the weights. The weights of eight bits have one scale; those of sixteen are
-float16 numbers. PyTorch warns that these functions are deprecated, once each; so does this.
+float16 values. PyTorch warns that these functions are deprecated, once each; so does this.
 """
 
 import warnings
@@ -32,7 +32,7 @@ def _matrix(weight, name):
 
 @public
 def fbgemm_linear_quantize_weight(input):
-    """(weights as int8, sum of each row above the zero point, scale, zero point)"""
+    """(weights as int8, sum of each row above the zero point, scale, zero point)."""
     _deprecated("fbgemm_linear_quantize_weight")
     weight = _matrix(input, "fbgemm_linear_quantize_weight").float()
     scale, zero_point = chosen(float(weight.min()), float(weight.max()), -128, 127)
@@ -75,24 +75,24 @@ def _int8_linear(input, weight, packed, weight_scale, weight_zero_point, bias):
         raise RuntimeError("fbgemm_linear_int8_weight: the packed weights are not those of this weight")
     if bias.shape != (weight.size(0),):
         raise RuntimeError(
-            f"fbgemm_linear_int8_weight: expected a bias of {weight.size(0)} numbers, got {list(bias.shape)}"
+            f"fbgemm_linear_int8_weight: expected a bias of {weight.size(0)} values, got {list(bias.shape)}"
         )
     x = input.detach().float()
     scale, zero_point = chosen(float(x.min()), float(x.max()), 0, 255)
     quantizer = PerTensor(scale, zero_point)
     above = quantizer.quantize(x, rl.quint8).to(rl.int32) - zero_point
     own = packed.view(rl.int8).reshape(weight.shape).to(rl.int32) - int(weight_zero_point)
-    return _products(above, own) * (scale * float(weight_scale)) + bias.detach().float()
+    return _matmul(above, own) * (scale * float(weight_scale)) + bias.detach().float()
 
 
-def _products(x, weight):
-    """x @ weight.T of integers, exact, as float32 numbers."""
+def _matmul(x, weight):
+    """x @ weight.T of integers, exact, as float32 values."""
     return (x.double() @ weight.double().t()).float()
 
 
 @public
 def fbgemm_pack_gemm_matrix_fp16(input):
-    """Weights as float16 numbers, packed for fbgemm_linear_fp16_weight."""
+    """Weights as float16, packed for fbgemm_linear_fp16_weight."""
     _deprecated("fbgemm_pack_gemm_matrix_fp16")
     weight = _matrix(input, "fbgemm_pack_gemm_matrix_fp16").float().clamp(-65504, 65504)
     return weight.half().view(rl.uint8).reshape(-1)
@@ -131,7 +131,7 @@ def _wrapped_linear_prepack(weight, weight_scale, weight_zero_point, bias):
     )
     if bias.shape != (weight.size(0),):
         raise RuntimeError(
-            f"_wrapped_linear_prepack: expected a bias of {weight.size(0)} numbers, got {list(bias.shape)}"
+            f"_wrapped_linear_prepack: expected a bias of {weight.size(0)} values, got {list(bias.shape)}"
         )
     q = PerTensor(scale, zero_point).quantize(weight.float(), rl.qint8)
     head = rl.tensor([scale, float(zero_point)], dtype=rl.float64)
@@ -147,7 +147,7 @@ def _wrapped_quantized_linear_prepacked(
     rows, width = int(out_channel), input.size(-1)
     if packed_weight.dtype is not rl.uint8 or packed_weight.numel() != 16 + 4 * rows + rows * width:
         raise RuntimeError(
-            f"_wrapped_quantized_linear_prepacked: the packed weights are not {rows} rows of {width} numbers"
+            f"_wrapped_quantized_linear_prepacked: the packed weights are not {rows} rows of {width} values"
         )
     scale, zero_point = packed_weight[:16].clone().view(rl.float64).tolist()
     bias = packed_weight[16 : 16 + 4 * rows].clone().view(rl.float32)
@@ -157,7 +157,7 @@ def _wrapped_quantized_linear_prepacked(
         PerTensor(*_pair(output_scale, output_zero_point)),
     )
     above = taken.quantize(input.detach().float(), rl.quint8).to(rl.int32) - taken.zero_point
-    sums = _products(above, weight.to(rl.int32) - int(zero_point))
+    sums = _matmul(above, weight.to(rl.int32) - int(zero_point))
     result = sums * (taken.scale * scale) + bias
     return given.dequantize(given.quantize(result, rl.quint8))
 

@@ -54,9 +54,18 @@ def quantize_per_tensor(
     scales: Tensor | None = None,
     zero_points: Tensor | None = None,
 ) -> Any:
-    """float32 numbers as integers q of a quantized type, with (q - zero_point) * scale nearest to each number.
+    """float32 values as integers q of a quantized type, with (q - zero_point) * scale nearest to each value.
 
-    A list of tensors takes one scale and zero point for each, as tensors, and gives a tuple.
+    Args:
+        input (Tensor): float32.
+        scale (float or Tensor): the distance of levels.
+        zero_point (int or Tensor): the integer that stands for 0.
+        dtype (dtype): torch.quint8, qint8 or qint32.
+        tensors (sequence of Tensors): several, which give a tuple, with scales and zero_points, a Tensor each.
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.tensor([0.2, 1.0]), 0.5, 3, torch.qint8).int_repr()
+        tensor([3, 5], dtype=torch.int8)
     """
     input = tensors if input is None else input
     scale = scales if scale is None else scale
@@ -77,8 +86,17 @@ def quantize_per_tensor(
 
 @public
 def quantize_per_tensor_dynamic(input: Tensor, dtype: dtype, reduce_range: bool) -> Tensor:
-    """float32 numbers as integers of 8 bits, with the scale that their range needs; with `reduce_range`, of 7 bits.
-    dtype float16 gives the numbers in that type."""
+    """float32 values as integers of 8 bits, with the scale that their range needs.
+
+    Args:
+        input (Tensor): float32.
+        dtype (dtype): torch.quint8 or qint8; float16 gives the values in that type.
+        reduce_range (bool): takes 7 bits.
+
+    Example:
+        >>> torch.quantize_per_tensor_dynamic(torch.tensor([0.0, 2.55]), torch.quint8, False).int_repr()
+        tensor([  0, 255], dtype=torch.uint8)
+    """
     if dtype is rl.float16:
         return input.to(rl.float16)
     if dtype not in (rl.quint8, rl.qint8):
@@ -95,7 +113,21 @@ def quantize_per_tensor_dynamic(input: Tensor, dtype: dtype, reduce_range: bool)
 def quantize_per_channel(
     input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: dtype
 ) -> Tensor:
-    """float32 numbers as integers of a quantized type, with a scale and a zero point for each index along `axis`."""
+    """float32 values as integers of a quantized type, with a scale and a zero point for each index along `axis`.
+
+    Args:
+        input (Tensor): float32.
+        scales (Tensor): distances of levels.
+        zero_points (Tensor): the integers that stand for 0.
+        axis (int): the dimension they belong to.
+        dtype (dtype): torch.quint8, qint8 or qint32.
+
+    Example:
+        >>> scales, zeros = torch.tensor([0.5, 1.0]), torch.tensor([0, 0])
+        >>> torch.quantize_per_channel(torch.ones(2, 1), scales, zeros, 0, torch.qint8).int_repr()
+        tensor([[2],
+                [1]], dtype=torch.int8)
+    """
     x = _floats(input, dtype, "quantize_per_channel")
     schemes.checked_parameters(scales, zero_points)
     if dtype in schemes.PER_BYTE and not zero_points.is_floating_point():
@@ -168,7 +200,18 @@ def empty_quantized(
     requires_grad=False,
     memory_format=None,
 ):
-    """A quantized tensor with the scale of another whose integers are not set."""
+    """A quantized tensor with the scale of another; its integers are not set.
+
+    Args:
+        size (sequence of ints): of the result.
+        qtensor (Tensor): whose type, scale and zero point are taken.
+        dtype, device, layout, pin_memory, requires_grad, memory_format: as of torch.empty. Default: None
+
+    Example:
+        >>> q = torch.quantize_per_tensor(torch.zeros(1), 0.5, 0, torch.qint8)
+        >>> torch.empty_quantized((2, 3), q).q_scale()
+        0.5
+    """
     if not isinstance(qtensor, QuantizedTensor):
         raise no_kernel("empty_quantized", "CPU", "the second argument must be a quantized tensor")
     return empty(tuple(size), dtype or qtensor.dtype, qtensor._quantizer, memory_format, device)
@@ -176,34 +219,57 @@ def empty_quantized(
 
 @public
 def dequantize(tensors: Sequence[Tensor]) -> Any:
-    """The values of a tensor, or of each of a list of them, as float32 numbers."""
+    """The values of a quantized tensor, or of each of a list of them, in float32.
+
+    Args:
+        tensors (Tensor or sequence of Tensors): what is read.
+
+    Example:
+        >>> q = torch.quantize_per_tensor(torch.tensor([0.11]), 0.5, 0, torch.qint8)
+        >>> torch.dequantize(q)
+        tensor([0.])
+    """
     if isinstance(tensors, Tensor):
         return tensors.dequantize()
     return tuple(t.dequantize() for t in tensors)
 
 
-def _asking(name, doc):
+def _asking(name, what, shown):
     def ask(input):
         return getattr(input, name)()
 
     ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = doc
+    made = (
+        "per_channel(torch.ones(1), torch.tensor([0.5]), torch.tensor([3]), 0, torch.qint8)"
+        if "channel" in name
+        else "per_tensor(torch.ones(1), 0.5, 3, torch.qint8)"
+    )
+    ask.__doc__ = (
+        f"{what}\n\nArgs:\n    input (Tensor): quantized.\n\nExample:\n    >>> q = torch.quantize_{made}\n"
+        f"    >>> torch.{name}(q)\n    {shown}\n"
+    )
     return public(ask)
 
 
-int_repr = _asking("int_repr", "The integers of a quantized tensor, copied.")
-q_scale = _asking("q_scale", "The scale of a quantized tensor.")
-q_zero_point = _asking("q_zero_point", "The zero point of a quantized tensor.")
+int_repr = _asking("int_repr", "The integers of a quantized tensor, copied.", "tensor([5], dtype=torch.int8)")
+q_scale = _asking("q_scale", "The scale of a quantized tensor.", "0.5")
+q_zero_point = _asking("q_zero_point", "The zero point of a quantized tensor.", "3")
 q_per_channel_scales = _asking(
-    "q_per_channel_scales", "The scales of a tensor that has one for each channel."
+    "q_per_channel_scales",
+    "The scales of a quantized tensor that has one for each channel.",
+    "tensor([0.5000], dtype=torch.float64)",
 )
-q_per_channel_zero_points = _asking("q_per_channel_zero_points", "The zero points of such a tensor.")
+q_per_channel_zero_points = _asking(
+    "q_per_channel_zero_points",
+    "The zero points of a quantized tensor that has one for each channel.",
+    "tensor([3])",
+)
 q_per_channel_axis = _asking(
-    "q_per_channel_axis", "The dimension of a quantized tensor that its scales belong to."
+    "q_per_channel_axis", "The dimension of a quantized tensor that its scales belong to.", "0"
 )
 
 
 @public
 def _saturate_weight_to_fp16(weight: Tensor) -> Tensor:
-    """float32 numbers, those that float16 does not hold cut off."""
+    """float32 values, those that float16 does not hold cut off."""
     return weight.clamp(-65504, 65504).contiguous()

@@ -85,13 +85,13 @@ def _mul_scalar(q, number, relu):
     elif number == 0:
         result = make(rl.zeros_like(ints), q.dtype, PerTensor(1.0, 0))
     else:
-        turned = (high + low - ints.to(rl.int64)).to(ints.dtype)
-        result = make(turned, q.dtype, PerTensor(-scale * number, high + low - zero_point))
+        negated = (high + low - ints.to(rl.int64)).to(ints.dtype)
+        result = make(negated, q.dtype, PerTensor(-scale * number, high + low - zero_point))
     return rl.relu(result) if relu else result
 
 
 def _scaled(function):
-    """A function of the numbers, quantized with the scale given."""
+    """A function of the values, quantized with the scale given."""
 
     def compute(qx, *args):
         *options, scale, zero_point = args
@@ -156,7 +156,7 @@ class PackedParams:
         return self._bias
 
     def _parts(self):
-        """The weight above its zero point, as whole float64 numbers, and the scale of each row of results."""
+        """The weight above its zero point, as integers in float64, and the scale of each row of results."""
         weight = self._weight
         shape = (-1, *[1] * (weight.dim() - 1))
         if weight.qscheme() is rl.per_tensor_affine:
@@ -206,7 +206,7 @@ def _layer(name, relu):
 
 def _linear_dynamic(relu):
     def apply(X, W_prepack, reduce_range=False):
-        """The layer of float32 numbers, which are quantized by their range."""
+        """The layer of float32 values, which are quantized by their range."""
         weight, scales = W_prepack._parts()
         x = X.detach()
         scale, zero_point = chosen(float(x.min()), float(x.max()), 0, 127 if reduce_range else 255)

@@ -11,7 +11,7 @@ _LEAST_SCALE = 6.1e-5  # smaller ones have no inverse in float16
 def chosen(least, most, low, high, symmetric=False):
     """(scale, zero_point) with which integers from low to high reach from least to most; 0 is one of the numbers.
 
-    `symmetric` puts the zero point in the middle, if there are numbers on both sides of zero.
+    `symmetric` puts the zero point in the middle, if there are values on both sides of zero.
     """
     least, most = min(least, 0.0), max(most, 0.0)
     both = symmetric and least < 0 < most
@@ -57,8 +57,23 @@ def _choose_qparams_per_tensor(input, reduce_range=False):
 
 @public
 def choose_qparams_optimized(input, numel, n_bins, ratio, bit_width):
-    """(most, least): the range of the first `numel` numbers made narrower from either end, in steps of one of `n_bins`,
-    at most by the part `ratio`, as long as numbers of `bit_width` bits lie nearer to the data."""
+    """A narrower range to quantize data in: from either end by steps, as long as values then lie nearer to their levels.
+
+    Args:
+        input (Tensor): the data.
+        numel (int): how many of its elements count.
+        n_bins (int): steps of the whole range.
+        ratio (float): the part of it that may be left out.
+        bit_width (int): of the levels, 2^bit_width.
+
+    Returns:
+        tuple of Tensors: the most and the least.
+
+    Example:
+        >>> most, least = torch.choose_qparams_optimized(torch.linspace(0, 1, 8), 8, 20, 0.1, 4)
+        >>> most.item(), least.item()
+        (1.0, 0.0)
+    """
     if numel < 0 or numel > input.numel():
         raise RuntimeError("numel is out of the bounds of the input tensor")
     if n_bins <= 0:
@@ -82,7 +97,7 @@ def choose_qparams_optimized(input, numel, n_bins, ratio, bit_width):
 
 
 def _loss(x, least, most, bit_width):
-    """How far the data is from its nearest of 2^bit_width numbers between least and most, kept in float16."""
+    """How far the data is from its nearest of 2^bit_width levels between least and most, kept in float16."""
     least = least.half().float()
     span = most - least
     scale = rl.where(span == 0, rl.ones_like(span), span / (2**bit_width - 1)).half().float()
@@ -99,8 +114,9 @@ def fused_moving_avg_obs_fake_quant(
     input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point, averaging_const, quant_min,
     quant_max, ch_axis, per_row_fake_quant=False, symmetric_quant=False,
 ):  # fmt: skip
-    """Follows the range of the data by a moving average (in running_min and running_max), chooses scale and zero_point
-    by it, all in place, and rounds the data as quantized numbers would be."""
+    """Rounds data as quantized values would be, by a moving average of its range.
+
+    The average is kept in running_min and running_max, scale and zero_point are chosen by it, all in place."""
     if ch_axis >= input.dim():
         raise RuntimeError("Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()")
     x = input.detach()

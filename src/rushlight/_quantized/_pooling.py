@@ -1,4 +1,4 @@
-"""Pooling, resizing and padding of quantized tensors: on the integers, which are exact as float64 numbers."""
+"""Pooling, resizing and padding of quantized tensors: on the integers, which are exact in float64."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _quantizer(q, name):
 
 
 def _on_integers(function, name):
-    """What takes elements as they are: their order and places."""
+    """What takes elements as they are: their order and positions."""
 
     def compute(q, *args, **kwargs):
         _quantizer(q, name)

@@ -1,10 +1,18 @@
-"""Ways to quantize: one scale and zero point for a tensor, or one for each index along an axis."""
+"""Schemes of quantization: one scale and zero point for a tensor, or one for each index along an axis."""
 
 import rushlight as rl
 
 
 class qscheme:
-    """The name of a way to quantize."""
+    """The name of a scheme: torch.per_tensor_affine, torch.per_channel_affine ...
+
+    Args:
+        name (str): what it prints as.
+
+    Example:
+        >>> torch.quantize_per_tensor(torch.ones(1), 0.5, 0, torch.qint8).qscheme()
+        torch.per_tensor_affine
+    """
 
     __module__ = "rushlight"
 
@@ -46,7 +54,7 @@ NAMES = {
 
 
 def in_range(q, dtype):
-    """Whole numbers as integers of dtype, those that it does not hold cut off."""
+    """Rounded floats as integers of dtype, those that it does not hold cut off."""
     low, high = RANGES[dtype]
     # Where NaN ends is what the processor makes of it in PyTorch: the largest byte, else the smallest number.
     nan = high if dtype in (rl.quint8, rl.qint8) else low

@@ -141,7 +141,7 @@ class QuantizedTensor(Tensor):
 
     def tolist(self):
         raise RuntimeError(
-            "load_scalar: invalid type: a quantized tensor gives its numbers by dequantize().tolist()"
+            "load_scalar: invalid type: a quantized tensor gives its values by dequantize().tolist()"
         )
 
     def __bool__(self):

@@ -17,7 +17,7 @@ def wrapped(result, like, quantizer=None):
 
 
 def uniform(function):
-    """A view that changes places of elements: of tensors with one scale."""
+    """A view that moves elements: of tensors with one scale."""
 
     def view(q, *args, **kwargs):
         if type(q._quantizer) is PerChannel:

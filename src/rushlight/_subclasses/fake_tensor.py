@@ -415,7 +415,7 @@ class FakeTensorMode(TorchDispatchMode):
 
 
 def _by_constants(name, func, args, kwargs):
-    """The result of a call on numbers that are known, which programs count steps with: these keep their values."""
+    """The result of a call on 0-dim tensors whose values are known, which programs count steps with: these keep their values."""
     found = _tensors_in((args, kwargs))
     alone = name in ("zeros", "ones", "full") and bool(args) and not args[0]  # a number
     made = not found and (alone or name == "scalar_tensor")

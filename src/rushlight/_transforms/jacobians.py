@@ -46,7 +46,7 @@ def pull_back(
     )
 
 
-def _products(outputs, inputs, create_graph, chunk_size):
+def _vjps(outputs, inputs, create_graph, chunk_size):
     """(all elements of the outputs, *x.shape) for each x of the inputs: their derivatives."""
     count, size = (sum(t.numel() for t in ts) for ts in (outputs, inputs))
     step = chunk_size or max(1, _MOST // max(1, count + size))
@@ -71,7 +71,7 @@ def _products(outputs, inputs, create_graph, chunk_size):
 def rows(outputs: Any, inputs: Any, create_graph: bool, chunk_size: int | None = None) -> Any:
     """The Jacobian by its rows: [output][input] blocks of shape (*y.shape, *x.shape)."""
     with rl.enable_grad():
-        found = _products(outputs, inputs, create_graph, chunk_size)
+        found = _vjps(outputs, inputs, create_graph, chunk_size)
     parts = [g.split([y.numel() for y in outputs]) for g in found]  # [input][output]
     return [
         [part[k].reshape((*y.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
@@ -85,7 +85,7 @@ def columns(outputs: Any, inputs: Any, create_graph: bool, chunk_size: int | Non
         u = [rl.zeros_like(y).detach().requires_grad_() for y in outputs]
         pulled = pull_back(outputs, u, inputs, True)
         pulled = [rl.zeros_like(x) if p is None else p for p, x in zip(pulled, inputs, strict=True)]
-        found = _products(pulled, u, create_graph, chunk_size)
+        found = _vjps(pulled, u, create_graph, chunk_size)
     return [
         [
             part.movedim(0, -1).reshape((*y.shape, *x.shape))

@@ -74,67 +74,167 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether calls are inside a region for that kind of device."""
+    """Whether calls are inside a region of autocast for that kind of device.
+
+    Args:
+        device_type (str): 'cpu' or another. Default: 'cuda'
+
+    Example:
+        >>> with torch.autocast("cpu"):
+        ...     torch.is_autocast_enabled("cpu")
+        True
+    """
     return _state.enabled[_known(device_type)]
 
 
 def set_autocast_enabled(*args: Any) -> None:
-    """set_autocast_enabled([device_type,] enabled)"""
+    """Opens or closes a region of autocast; torch.autocast is the usual way.
+
+    Args:
+        args (str, bool): the kind of device, 'cuda' without it, and whether it is on.
+
+    Example:
+        >>> torch.set_autocast_enabled("cpu", False)
+    """
     device_type, enabled = args if len(args) == 2 else ("cuda", *args)
     _, dtype, cache = _state.get(_known(device_type))
     _state.set(device_type, enabled, dtype, cache)
 
 
 def get_autocast_dtype(device_type: str) -> rl.dtype:
-    """The short type of the regions of that kind of device."""
+    """The low-precision type of the regions of that kind of device.
+
+    Args:
+        device_type (str): 'cpu' or another.
+
+    Example:
+        >>> torch.get_autocast_dtype("cpu")
+        torch.bfloat16
+    """
     return _state.dtype[_known(device_type)]
 
 
 def set_autocast_dtype(device_type: str, dtype: rl.dtype) -> None:
+    """Sets the low-precision type of the regions of that kind of device.
+
+    Args:
+        device_type (str): 'cpu' or another.
+        dtype (dtype): torch.bfloat16 or torch.float16.
+
+    Example:
+        >>> torch.set_autocast_dtype("cpu", torch.bfloat16)
+    """
     enabled, _, cache = _state.get(_known(device_type))
     _state.set(device_type, enabled, dtype, cache)
 
 
 def is_autocast_cpu_enabled() -> bool:
+    """is_autocast_enabled("cpu").
+
+    Example:
+        >>> torch.is_autocast_cpu_enabled()
+        False
+    """
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """set_autocast_enabled("cpu", enabled).
+
+    Args:
+        enabled (bool): whether it is on.
+
+    Example:
+        >>> torch.set_autocast_cpu_enabled(False)
+    """
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> rl.dtype:
+    """get_autocast_dtype("cpu").
+
+    Example:
+        >>> torch.get_autocast_cpu_dtype()
+        torch.bfloat16
+    """
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: rl.dtype) -> None:
+    """set_autocast_dtype("cpu", dtype).
+
+    Args:
+        dtype (dtype): torch.bfloat16 or torch.float16.
+
+    Example:
+        >>> torch.set_autocast_cpu_dtype(torch.bfloat16)
+    """
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> rl.dtype:
+    """get_autocast_dtype("cuda").
+
+    Example:
+        >>> torch.get_autocast_gpu_dtype()
+        torch.float16
+    """
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: rl.dtype) -> None:
+    """set_autocast_dtype("cuda", dtype).
+
+    Args:
+        dtype (dtype): torch.bfloat16 or torch.float16.
+
+    Example:
+        >>> torch.set_autocast_gpu_dtype(torch.get_autocast_gpu_dtype())
+    """
     set_autocast_dtype("cuda", dtype)
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether a region casts a weight once and keeps the result."""
+    """Whether a region of autocast casts a weight once and keeps the result.
+
+    Example:
+        >>> torch.is_autocast_cache_enabled()
+        True
+    """
     return _state.cache
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Sets whether a region casts a weight once and keeps the result.
+
+    Args:
+        enabled (bool): whether it does.
+
+    Example:
+        >>> torch.set_autocast_cache_enabled(True)
+    """
     on, dtype, _ = _state.get("cpu")
     _state.set("cpu", on, dtype, enabled)
 
 
 def autocast_increment_nesting() -> int:
+    """Counts a region that opens, and returns how many are open.
+
+    Example:
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     _state.nesting += 1
     return _state.nesting
 
 
 def autocast_decrement_nesting() -> int:
+    """Counts a region that closes, and returns how many are open; with none the cache of casts is emptied.
+
+    Example:
+        >>> torch.autocast_increment_nesting(), torch.autocast_decrement_nesting()
+        (1, 0)
+    """
     _state.nesting -= 1
     return _state.nesting
 

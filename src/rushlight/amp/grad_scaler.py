@@ -140,7 +140,7 @@ class GradScaler:
                     "Attempting to unscale FP16 gradients: keep parameters in float32 and run the model in autocast."
                 )
             if p.grad.is_sparse:
-                if p.grad.dtype == rl.float16:  # sums of entries at one place may overflow
+                if p.grad.dtype == rl.float16:  # sums of entries at one index may overflow
                     p.grad = p.grad.coalesce()
                 grad = p.grad._values()
             else:

@@ -140,7 +140,7 @@ def check_forward(
     func: Callable[..., Any],
     inputs: Any,
     variable: Any,
-    numbers: Any,
+    positions: Any,
     eps: float,
     atol: float,
     rtol: float,
@@ -153,14 +153,14 @@ def check_forward(
         for i, o in enumerate(outputs)
         if isinstance(o, rl.Tensor) and (o.dtype.is_floating_point or o.dtype.is_complex)
     ]
-    for number, x in zip(numbers, variable, strict=True):
+    for number, x in zip(positions, variable, strict=True):
         for u in _directions(x, fast) if x.numel() else ():
-            slopes = _along(func, inputs, x, u, eps, picked)
-            for i, slope, tangent in zip(picked, slopes, _push(func, inputs, x, u), strict=True):
-                if not rl.allclose(tangent.to(slope.dtype), slope, rtol, atol):
+            derivatives = _along(func, inputs, x, u, eps, picked)
+            for i, derivative, tangent in zip(picked, derivatives, _push(func, inputs, x, u), strict=True):
+                if not rl.allclose(tangent.to(derivative.dtype), derivative, rtol, atol):
                     raise GradcheckError(
                         f"Jacobian computed with forward mode mismatch for output {i} with respect to input {number},\n"
-                        f"numerical:{slope}\nanalytical:{tangent}\n"
+                        f"numerical:{derivative}\nanalytical:{tangent}\n"
                     )
 
 

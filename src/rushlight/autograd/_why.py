@@ -142,7 +142,7 @@ def _same_memory(tensor: Tensor, roots: Any) -> Any:
 def set_site_recording(mode: bool) -> bool:
     """Switches on or off that calls remember the line of the program they stand on.
 
-    Errors, reports and pictures of the graph name that line. It is on unless switched off here, and costs some
+    Errors, reports and drawings of the graph name that line. It is on unless switched off here, and costs some
     ten nanoseconds a call.
 
     Args:

@@ -89,9 +89,9 @@ def _numerical_column(
                 original = flat[flat_index].clone()
                 flat[flat_index] = original + delta
             else:
-                place = _unravel(flat_index, x.shape)
-                original = x.data[place].clone()
-                x.data[place] = original + delta
+                at = _unravel(flat_index, x.shape)
+                original = x.data[at].clone()
+                x.data[at] = original + delta
         try:
             outputs = _tensors(func(*inputs))
             return [outputs[i].detach().clone() for i in picked]
@@ -100,12 +100,12 @@ def _numerical_column(
                 if flat is not None:
                     flat[flat_index] = original
                 else:
-                    x.data[place] = original
+                    x.data[at] = original
 
-    return _slopes(moved(step), moved(-step), 2 * abs(step))
+    return _derivatives(moved(step), moved(-step), 2 * abs(step))
 
 
-def _slopes(above: Any, below: Any, width: Any) -> list[Any]:
+def _derivatives(above: Any, below: Any, width: Any) -> list[Any]:
     for a, b in zip(above, below, strict=True):
         for what in ("shape", "dtype"):
             if getattr(a, what) != getattr(b, what):
@@ -252,7 +252,7 @@ def _check_dtypes(outputs: Any, inputs: Any) -> None:
 
 @functools.cache
 def _generator() -> Any:
-    """Of its own, so that a function which draws random numbers finds its stream untouched."""
+    """Of its own, so that a function which draws random positions finds its stream untouched."""
     return rl.Generator().manual_seed(0)
 
 
@@ -291,14 +291,14 @@ def _along(func: Callable[..., Any], inputs: Any, x: rl.Tensor, u: Any, eps: flo
         with rl.no_grad():
             x.data.copy_(original)
     above, below = ends
-    return _slopes(above, below, 2 * eps)
+    return _derivatives(above, below, 2 * eps)
 
 
 def _fast(
     func: Callable[..., Any],
     inputs: Any,
     variable: Any,
-    numbers: Any,
+    positions: Any,
     outputs: Any,
     eps: float,
     atol: float,
@@ -309,18 +309,18 @@ def _fast(
 
     When each entry of J is within atol, the product is within atol * sum |u| * sum |v|: that is its tolerance.
     """
-    for number, x in zip(numbers, variable, strict=True):
+    for number, x in zip(positions, variable, strict=True):
         if not x.numel():
             continue
         u = _direction(x)
         moved = _along(func, inputs, x, u, eps, [i for i, _ in outputs])
-        for (out_number, output), slope in zip(outputs, moved, strict=True):
+        for (out_number, output), derivative in zip(outputs, moved, strict=True):
             if not output.numel():
                 continue
             v = _direction(output)
             (g,) = rl.autograd.grad(output, x, v, retain_graph=True, allow_unused=True)
             analytical = 0.0 if g is None else _dot(g, u)
-            numerical = _dot(v, slope)
+            numerical = _dot(v, derivative)
             if not abs(analytical - numerical) <= atol * _size(u) * _size(v) + rtol * abs(numerical):
                 raise GradcheckError(
                     f"Jacobian mismatch for output {out_number} with respect to input {number},\n"
@@ -351,8 +351,8 @@ def _gradcheck(
 ) -> None:
     inputs = _tensors(inputs)
     _check_inputs(inputs)
-    numbers = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
-    variable = [inputs[i] for i in numbers]
+    positions = [i for i, x in enumerate(inputs) if _is_differentiable(x)]
+    variable = [inputs[i] for i in positions]
     outputs = [(i, o) for i, o in _outputs(func, inputs) if o.requires_grad]
     if not outputs and options["backward"]:
         _check_no_path(func, inputs, variable, eps)
@@ -360,9 +360,9 @@ def _gradcheck(
     from . import _gradcheck_modes as modes
 
     if options["backward"]:
-        _check_jacobians(func, inputs, variable, numbers, outputs, (eps, atol, rtol, nondet_tol), options)
+        _check_jacobians(func, inputs, variable, positions, outputs, (eps, atol, rtol, nondet_tol), options)
     if options["forward"]:
-        modes.check_forward(func, inputs, variable, numbers, eps, atol, rtol, options["fast"])
+        modes.check_forward(func, inputs, variable, positions, eps, atol, rtol, options["fast"])
         if options["undefined"]:
             modes.check_forward_undefined(func, inputs, variable)
         if options["batched forward"]:
@@ -382,14 +382,14 @@ def _check_jacobians(
     func: Callable[..., Any],
     inputs: Any,
     variable: Any,
-    numbers: Any,
+    positions: Any,
     outputs: Any,
     tolerances: Any,
     options: dict[str, Any],
 ) -> None:
     eps, atol, rtol, nondet_tol = tolerances
     if options["fast"]:
-        _fast(func, inputs, variable, numbers, outputs, eps, atol, rtol, nondet_tol)
+        _fast(func, inputs, variable, positions, outputs, eps, atol, rtol, nondet_tol)
         return
     picked = [i for i, _ in outputs]
     numerical = [_numerical_jacobians(func, inputs, x, picked, eps) if x.numel() else [] for x in variable]
@@ -401,7 +401,15 @@ def _check_jacobians(
                 if not x.numel():
                     continue
                 _compare(
-                    numerical[i][k][part], analytical[i], part, out_number, output, numbers[i], x, atol, rtol
+                    numerical[i][k][part],
+                    analytical[i],
+                    part,
+                    out_number,
+                    output,
+                    positions[i],
+                    x,
+                    atol,
+                    rtol,
                 )
             _check_reentrant(output, variable, seed, nondet_tol)
 

@@ -30,7 +30,14 @@ def synchronize(device=None):
 
 
 class Stream:
-    """A queue of work: on a CPU work is done when it is asked for."""
+    """A queue of work: on a CPU work is done when it is asked for.
+
+    Args:
+        priority (int): accepted. Default: -1
+
+    Example:
+        >>> torch.Stream().synchronize()
+    """
 
     def __init__(self, priority=-1):
         self.priority = priority
@@ -49,7 +56,12 @@ class Stream:
 
 
 class Event:
-    """A point in a queue, already passed."""
+    """A point in a queue of work: on a CPU already passed.
+
+    Example:
+        >>> torch.Event().query()
+        True
+    """
 
     def query(self):
         return True

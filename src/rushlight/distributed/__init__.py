@@ -32,7 +32,15 @@ from rushlight.distributed._tcp_store import TCPStore as TCPStore
 
 
 class Backend(str):
-    """A backend's name, in lower case."""
+    """A backend's name, in lower case.
+
+    Args:
+        name (str): in any case.
+
+    Example:
+        >>> torch.distributed.Backend("GLOO")
+        'gloo'
+    """
 
     default_device_backend_map = {"cpu": "gloo"}
     UNDEFINED = "undefined"
@@ -55,24 +63,55 @@ GroupMember = group
 
 
 def is_available() -> bool:
-    """Whether this package is there: it is, for groups of one process."""
+    """Whether this package is there: it is.
+
+    Example:
+        >>> torch.distributed.is_available()
+        True
+    """
     return True
 
 
 def is_initialized() -> bool:
+    """Whether this process is in a default group.
+
+    Example:
+        >>> torch.distributed.is_initialized()
+        False
+    """
     return group.WORLD is not None
 
 
 def is_backend_available(backend):
-    """Whether a backend can be chosen: Gloo's name stands for the group of one."""
+    """Whether a backend can be chosen.
+
+    Args:
+        backend (str): its name.
+
+    Example:
+        >>> torch.distributed.is_backend_available("gloo"), torch.distributed.is_backend_available("nccl")
+        (True, False)
+    """
     return str(backend).lower() == "gloo"
 
 
 def is_gloo_available():
+    """Whether Gloo's collectives are there.
+
+    Example:
+        >>> torch.distributed.is_gloo_available()
+        True
+    """
     return True
 
 
 def is_nccl_available():
+    """Whether the other backends (NCCL, MPI, UCC, XCCL) are there: they are not.
+
+    Example:
+        >>> torch.distributed.is_nccl_available()
+        False
+    """
     return False
 
 
@@ -80,7 +119,12 @@ is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_torchelastic_launched():
-    """Whether torchrun started this process."""
+    """Whether torchrun started this process.
+
+    Example:
+        >>> torch.distributed.is_torchelastic_launched()
+        False
+    """
     import os
 
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
@@ -91,8 +135,23 @@ def init_process_group(
 ):
     """Joins this process to the default group.
 
-    The processes find one another by a store, or by init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK and
-    WORLD_SIZE in the environment), "tcp://host:port" or "file:///path". A group of one needs neither.
+    Args:
+        backend (str): "gloo", or None for it. Default: None
+        init_method (str): how processes find one another without a store: "env://" (MASTER_ADDR, MASTER_PORT, RANK and
+            WORLD_SIZE), "tcp://host:port" or "file:///path". Default: None, "env://"
+        timeout (timedelta): of all calls. Default: None, 30 minutes
+        world_size (int): how many processes there are. Default: -1, asked of the environment
+        rank (int): which of them this is. Default: -1, asked of the environment
+        store (Store): where they find one another. Default: None
+        group_name (str): accepted. Default: ''
+        kwargs: accepted.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
     """
     from rushlight.distributed import _rendezvous
 
@@ -125,7 +184,18 @@ def _count():
 
 
 def destroy_process_group(group=None):
-    """Closes the connections of a group; without one, of all groups."""
+    """Closes the connections of a group.
+
+    Args:
+        group (ProcessGroup): which. Default: None, all of them
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.is_initialized()
+        True
+        >>> dist.destroy_process_group()
+    """
     space = globals()["group"]
     world = space.WORLD
     if world is None:
@@ -152,7 +222,18 @@ _groups: list = []  # those of new_group
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This process' number in a group (by default in the world), or -1 where it is not of it."""
+    """This process' rank in a group, or -1 where it is not of it.
+
+    Args:
+        group (ProcessGroup): which. Default: None, the world
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_rank()
+        0
+        >>> dist.destroy_process_group()
+    """
     world = _world()
     if group is None:
         return world.rank()
@@ -160,7 +241,18 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes a group has, or -1 where this process is not of it."""
+    """How many processes a group has, or -1 where this process is not of it.
+
+    Args:
+        group (ProcessGroup): which. Default: None, the world
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
+    """
     world = _world()
     if group is None:
         return world.size()
@@ -168,11 +260,37 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group=None):
+    """The name of a group's backend.
+
+    Args:
+        group (ProcessGroup): which. Default: None, the world
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_backend()
+        'gloo'
+        >>> dist.destroy_process_group()
+    """
     return (group or _world()).name()
 
 
 def new_group(ranks=None, timeout=None, backend=None, **kwargs):
-    """A group of some processes. Every process of the world calls it, in the same order."""
+    """A group of some processes. Every process of the world calls it, in the same order.
+
+    Args:
+        ranks (sequence of ints): of the processes. Default: None, all
+        timeout (timedelta): of all calls. Default: None
+        backend (str): its name. Default: None
+        kwargs: accepted.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_rank(dist.new_group([0]))
+        0
+        >>> dist.destroy_process_group()
+    """
     world = _world()
     ranks = sorted(world._ranks if ranks is None else ranks)
     if len(set(ranks)) < len(ranks):
@@ -195,12 +313,35 @@ def new_group(ranks=None, timeout=None, backend=None, **kwargs):
 
 
 def get_process_group_ranks(group):
-    """The numbers in the world of a group's processes."""
+    """The ranks in the world of a group's processes.
+
+    Args:
+        group (ProcessGroup): which; None is the world.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_process_group_ranks(None)
+        [0]
+        >>> dist.destroy_process_group()
+    """
     return list((group or _world())._ranks)
 
 
 def get_group_rank(group, global_rank):
-    """A process' number in a group, from that in the world."""
+    """A process' rank in a group, from that in the world.
+
+    Args:
+        group (ProcessGroup): which.
+        global_rank (int): in the world.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_group_rank(dist.group.WORLD, 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     own = group or _world()
     if own is _world():
         return global_rank
@@ -210,7 +351,19 @@ def get_group_rank(group, global_rank):
 
 
 def get_global_rank(group, group_rank):
-    """A process' number in the world, from that in a group."""
+    """A process' rank in the world, from that in a group.
+
+    Args:
+        group (ProcessGroup): which.
+        group_rank (int): in it.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.get_global_rank(dist.group.WORLD, 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     own = group or _world()
     if own is _world():
         return group_rank
@@ -220,6 +373,15 @@ def get_global_rank(group, group_rank):
 
 
 def get_node_local_rank(fallback_rank=None):
+    """This process' rank on its machine, as the environment variable LOCAL_RANK says.
+
+    Args:
+        fallback_rank (int): where there is none. Default: None, which raises
+
+    Example:
+        >>> torch.distributed.get_node_local_rank(0)
+        0
+    """
     import os
 
     if "LOCAL_RANK" in os.environ:
@@ -244,6 +406,15 @@ def _rank_not_in_group(group):
 
 
 def supports_complex(reduceOp):
+    """Whether a reduction has a meaning for complex tensors: largest, smallest and products of bits have none.
+
+    Args:
+        reduceOp (ReduceOp): which.
+
+    Example:
+        >>> torch.distributed.supports_complex(torch.distributed.ReduceOp.SUM)
+        True
+    """
     return True
 
 

@@ -8,7 +8,21 @@ from rushlight.distributed._group import ProcessGroup, _world
 
 
 class Work:
-    """What an asynchronous call gives. Collectives are done when they return; a message may still be under way."""
+    """What an asynchronous call gives. Collectives are done when they return; a message may still be under way.
+
+    Args:
+        finish (callable): ends what is under way. Default: None
+        source (int): the rank that a message came from. Default: None
+        result (object): of the call. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> work = dist.all_reduce(torch.ones(1), async_op=True)
+        >>> work.wait()
+        True
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, finish=None, source=None, result=None):
         self._finish, self._source, self._result = finish, source, result

@@ -14,7 +14,19 @@ from rushlight.distributed._group import ReduceOp
 
 @_collective
 def barrier(group=None, async_op=False, device_ids=None):
-    """Returns once every process of the group has called it."""
+    """Returns once every process of the group has called it.
+
+    Args:
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+        device_ids (list of ints): accepted. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.barrier()
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "barrier")) is None:
         return None
     own.barrier()
@@ -23,14 +35,42 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 @_collective
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """A barrier that fails where a process does not come."""
+    """A barrier that fails where a process does not come.
+
+    Args:
+        group (ProcessGroup): which. Default: None, the world
+        timeout (timedelta): how long to wait. Default: None, that of the group
+        wait_all_ranks (bool): names all that did not come, not the first. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.monitored_barrier()
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "monitored_barrier")) is not None:
         own.barrier()
 
 
 @_collective
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """Every process' tensor becomes the reduction (the sum, say) of all."""
+    """Every process' tensor becomes the reduction (the sum, say) of all.
+
+    Args:
+        tensor (Tensor): what this process gives, and written to.
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> dist.all_reduce(x)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "all_reduce")) is None:
         return None
@@ -40,7 +80,23 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 @_collective
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """all_reduce of every tensor of a list."""
+    """all_reduce of every tensor of a list.
+
+    Args:
+        tensors (list of Tensors): what this process gives, and written to.
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> dist.all_reduce_coalesced([x])
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     for tensor in tensors:
         all_reduce(tensor, op, group)
     return _done(async_op, *tensors)
@@ -48,7 +104,25 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 @_collective
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """The tensor of process dst becomes the reduction of all."""
+    """The tensor of process dst becomes the reduction of all.
+
+    Args:
+        tensor (Tensor): what this process gives, and on dst written to.
+        dst (int): its rank in the world. Default: None
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+        group_dst (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> dist.reduce(x, 0)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "reduce")) is None:
         return None
@@ -58,7 +132,24 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 @_collective
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """Every process' tensor becomes that of process src."""
+    """Every process' tensor becomes that of process src.
+
+    Args:
+        tensor (Tensor): what src gives, and the others receive.
+        src (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> dist.broadcast(x, 0)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "broadcast")) is None:
         return None
@@ -68,7 +159,23 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 @_collective
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """tensor_list becomes the tensors of all processes."""
+    """tensor_list becomes the tensors of all processes.
+
+    Args:
+        tensor_list (list of Tensors): one for each process, written to.
+        tensor (Tensor): what this process gives.
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [torch.zeros(2)]
+        >>> dist.all_gather(x, torch.ones(2))
+        >>> x
+        [tensor([1., 1.])]
+        >>> dist.destroy_process_group()
+    """
     _need_tensors(tensor_list, "tensor_list")
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "all_gather")) is None:
@@ -80,7 +187,23 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 @_collective
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """output_tensor becomes the tensors of all processes, one after another."""
+    """output_tensor becomes the tensors of all processes, one after another.
+
+    Args:
+        output_tensor (Tensor): written to.
+        input_tensor (Tensor): what this process gives.
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.all_gather_into_tensor(x, torch.ones(2))
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(output_tensor, "output_tensor")
     _need_tensor(input_tensor, "input_tensor")
     if (own := _group(group, "all_gather_into_tensor")) is None:
@@ -105,13 +228,45 @@ _all_gather_base = all_gather_into_tensor
 
 @_collective
 def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
-    """all_gather_into_tensor by its later name."""
+    """all_gather_into_tensor by its later name.
+
+    Args:
+        output_tensor (Tensor): written to.
+        input_tensor (Tensor): what this process gives.
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.all_gather_single(x, torch.ones(2))
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 @_collective
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    """all_gather of every tensor of a list."""
+    """all_gather of every tensor of a list.
+
+    Args:
+        output_tensor_lists (list of lists of Tensors): for each process, a tensor for each of the list.
+        input_tensor_list (list of Tensors): what this process gives.
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [[torch.zeros(2)]]
+        >>> dist.all_gather_coalesced(x, [torch.ones(2)])
+        >>> x
+        [[tensor([1., 1.])]]
+        >>> dist.destroy_process_group()
+    """
     for outputs, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
         all_gather(outputs, tensor, group)
     return _done(async_op)
@@ -119,7 +274,25 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 @_collective
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """On process dst, gather_list becomes the tensors of all."""
+    """On process dst, gather_list becomes the tensors of all.
+
+    Args:
+        tensor (Tensor): what this process gives.
+        gather_list (list of Tensors): on dst, written to. Default: None
+        dst (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+        group_dst (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [torch.zeros(2)]
+        >>> dist.gather(torch.ones(2), x, 0)
+        >>> x
+        [tensor([1., 1.])]
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "gather")) is None:
         return None
@@ -136,7 +309,25 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 @_collective
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Every process' tensor becomes its own of process src's scatter_list."""
+    """Every process' tensor becomes its own of process src's scatter_list.
+
+    Args:
+        tensor (Tensor): written to.
+        scatter_list (list of Tensors): on src, one for each process. Default: None
+        src (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.scatter(x, [torch.ones(2)], 0)
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "scatter")) is None:
         return None
@@ -153,7 +344,24 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 @_collective
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """output becomes the reduction of every process' input_list[rank]."""
+    """output becomes the reduction of every process' input_list[rank].
+
+    Args:
+        output (Tensor): written to.
+        input_list (list of Tensors): one for each process.
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.reduce_scatter(x, [torch.ones(2)])
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(output, "output")
     _need_tensors(input_list, "input_list")
     if (own := _group(group, "reduce_scatter")) is None:
@@ -165,7 +373,24 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 @_collective
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """reduce_scatter of the equal parts of one tensor."""
+    """reduce_scatter of the equal parts of one tensor.
+
+    Args:
+        output (Tensor): written to.
+        input (Tensor): what this process gives.
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.reduce_scatter_tensor(x, torch.ones(2))
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(output, "output")
     _need_tensor(input, "input")
     if (own := _group(group, "reduce_scatter_tensor")) is None:
@@ -179,13 +404,46 @@ _reduce_scatter_base = reduce_scatter_tensor
 
 @_collective
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """reduce_scatter_tensor by its later name."""
+    """reduce_scatter_tensor by its later name.
+
+    Args:
+        output (Tensor): written to.
+        input (Tensor): what this process gives.
+        op (ReduceOp): how they are combined. Default: ReduceOp.SUM
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.reduce_scatter_single(x, torch.ones(2))
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 @_collective
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Each process sends input_tensor_list[i] to process i, and gets output_tensor_list[i] from it."""
+    """Each process sends input_tensor_list[i] to process i, and gets output_tensor_list[i] from it.
+
+    Args:
+        output_tensor_list (list of Tensors): written to.
+        input_tensor_list (list of Tensors): one for each process.
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [torch.zeros(2)]
+        >>> dist.all_to_all(x, [torch.ones(2)])
+        >>> x
+        [tensor([1., 1.])]
+        >>> dist.destroy_process_group()
+    """
     _need_tensors(output_tensor_list, "output_tensor_list")
     _need_tensors(input_tensor_list, "input_tensor_list")
     if (own := _group(group, "all_to_all")) is None:
@@ -198,7 +456,25 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 def all_to_all_single(
     output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
 ):
-    """all_to_all of the parts of one tensor along dimension 0: equal ones unless their sizes are given."""
+    """all_to_all of the parts of one tensor along dimension 0.
+
+    Args:
+        output (Tensor): written to.
+        input (Tensor): what this process gives.
+        output_split_sizes (list of ints): of its parts. Default: None, equal ones
+        input_split_sizes (list of ints): of its parts. Default: None, equal ones
+        group (ProcessGroup): which. Default: None, the world
+        async_op (bool): whether to return a Work instead of waiting. Default: False
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = torch.zeros(2)
+        >>> dist.all_to_all_single(x, torch.ones(2))
+        >>> x
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "all_to_all_single")) is None:
         return None
     target = output.detach()

@@ -244,14 +244,14 @@ class FullyShardedDataParallel(rl.nn.Module):
     def optim_state_dict_to_load(
         model, optim, optim_state_dict, is_named_optimizer=False, load_directly=False, group=None
     ):
-        """A state of optim_state_dict() with the numbers that the optimizer's load_state_dict takes."""
+        """A state of optim_state_dict() with the indices that the optimizer's load_state_dict takes."""
         names = {p: n for n, p in model.named_parameters()}
         order = [names[p] for g in optim.param_groups for p in g["params"]]
-        numbers = {name: i for i, name in enumerate(order)}
-        state = {numbers[name]: value for name, value in optim_state_dict["state"].items()}
+        indices = {name: i for i, name in enumerate(order)}
+        state = {indices[name]: value for name, value in optim_state_dict["state"].items()}
         groups = []
         for own, given in zip(optim.param_groups, optim_state_dict["param_groups"], strict=True):
-            groups.append({**given, "params": [numbers[names[p]] for p in own["params"]]})
+            groups.append({**given, "params": [indices[names[p]] for p in own["params"]]})
         made = {"state": state, "param_groups": groups}
         if load_directly:
             optim.load_state_dict(made)

@@ -12,7 +12,12 @@ default_pg_timeout = datetime.timedelta(minutes=30)
 
 
 class group:
-    """The default group, once there is one."""
+    """What the default group is asked of: group.WORLD, once there is one.
+
+    Example:
+        >>> torch.distributed.group.WORLD is None
+        True
+    """
 
     __module__ = "rushlight.distributed"
     WORLD = None
@@ -29,6 +34,13 @@ def _world():
 
 
 class ReduceOp(enum.Enum):
+    """How tensors are combined: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR or PREMUL_SUM.
+
+    Example:
+        >>> torch.distributed.ReduceOp.MAX
+        <ReduceOp.MAX: 4>
+    """
+
     SUM = 0
     AVG = 1
     PRODUCT = 2
@@ -78,7 +90,23 @@ def _reducible():
 
 
 class ProcessGroup:
-    """Processes that talk to one another; `ranks` are their numbers in the whole world."""
+    """Processes that talk to one another.
+
+    Args:
+        backend (str): its name. Default: 'gloo'
+        store (Store): where they find one another. Default: None
+        ranks (sequence of ints): their ranks in the world. Default: (0,)
+        rank (int): which of them this is. Default: 0
+        timeout (timedelta): of all calls. Default: None
+        name (str): its own. Default: '0'
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.group.WORLD.size()
+        1
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, backend="gloo", store=None, ranks=(0,), rank=0, timeout=None, name="0"):
         self._backend, self._ranks, self._rank = backend, list(ranks), rank
@@ -216,6 +244,22 @@ def _fill(tensor, data):
 
 
 def member_group(backend, store, ranks, world_rank, timeout, name):
-    """The group of some processes of the world, for one of them."""
+    """The group of some processes of the world, for one of them.
+
+    Args:
+        backend (str): its name.
+        store (Store): where they find one another.
+        ranks (sequence of ints): their ranks in the world.
+        world_rank (int): which of them this is.
+        timeout (timedelta): of all calls.
+        name (str): its own.
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> dist.member_group("gloo", dist.HashStore(), (0,), 0, None, "one").size()
+        1
+        >>> dist.destroy_process_group()
+    """
     own = PrefixStore(f"group/{name}", store) if store is not None else None
     return ProcessGroup(backend, own, ranks, list(ranks).index(world_rank), timeout, name)

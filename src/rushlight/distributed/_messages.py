@@ -11,13 +11,45 @@ from rushlight.distributed._group import _bytes_of
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """object_list becomes the objects of all processes, by pickle."""
+    """object_list becomes the objects of all processes, by pickle.
+
+    Args:
+        object_list (list): one for each process, written to.
+        obj (object): what this process gives.
+        group (ProcessGroup): which. Default: None, the world
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [None]
+        >>> dist.all_gather_object(x, "a")
+        >>> x
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "all_gather_object")) is not None:
         object_list[:] = own.all_objects(obj)
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    """On process dst, object_gather_list becomes the objects of all."""
+    """On process dst, object_gather_list becomes the objects of all.
+
+    Args:
+        obj (object): what this process gives.
+        object_gather_list (list): on dst, written to. Default: None
+        dst (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        group_dst (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [None]
+        >>> dist.gather_object("a", x, 0)
+        >>> x
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "gather_object")) is None:
         return
     root = _root(own, 0 if dst is None and group_dst is None else dst, group_dst, "gather")
@@ -29,7 +61,24 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """Every process' object_list becomes that of process src."""
+    """Every process' object_list becomes that of process src, by pickle.
+
+    Args:
+        object_list (list): what src gives, and the others receive.
+        src (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        device (device): accepted. Default: None
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = ["a"]
+        >>> dist.broadcast_object_list(x, 0)
+        >>> x
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "broadcast_object_list")) is None:
         return
     root = _root(own, 0 if src is None and group_src is None else src, group_src, "broadcast")
@@ -41,7 +90,24 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 def scatter_object_list(
     scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
 ):
-    """The first of scatter_object_output_list becomes this process' own of process src's objects."""
+    """The first of scatter_object_output_list becomes this process' own of process src's objects.
+
+    Args:
+        scatter_object_output_list (list): written to.
+        scatter_object_input_list (list): on src, one for each process. Default: None
+        src (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> x = [None]
+        >>> dist.scatter_object_list(x, ["a"], 0)
+        >>> x
+        ['a']
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "scatter_object_list")) is None:
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
@@ -65,7 +131,31 @@ def _peer(own, rank, group_rank, what):
 
 @_collective
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Sends a tensor to process dst, without waiting."""
+    """Sends a tensor to process dst, without waiting.
+
+    Args:
+        tensor (Tensor): what is sent.
+        dst (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        tag (int): tells messages apart. Default: 0
+        group_dst (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     dist.irecv(x, group=group, group_src=0).wait() if rank else dist.isend(x, group=group, group_dst=1).wait()
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([0., 0.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "isend")) is None:
         return None
@@ -77,7 +167,31 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 @_collective
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Fills a tensor by the next message of process src (or of any), once wait() is called."""
+    """Fills a tensor by the next message of process src, once wait() is called.
+
+    Args:
+        tensor (Tensor): written to.
+        src (int): its rank in the world. Default: None, any
+        group (ProcessGroup): which. Default: None, the world
+        tag (int): that of the message. Default: 0
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     dist.irecv(x, group=group, group_src=0).wait() if rank else dist.isend(x, group=group, group_dst=1).wait()
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([0., 0.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
     _need_tensor(tensor, "tensor")
     if (own := _group(group, "irecv")) is None:
         return None
@@ -102,7 +216,31 @@ def _receive_tensor(own, tensor, peer, tag):
 
 @_collective
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Sends a tensor to process dst."""
+    """Sends a tensor to process dst.
+
+    Args:
+        tensor (Tensor): what is sent.
+        dst (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        tag (int): tells messages apart. Default: 0
+        group_dst (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     dist.recv(x, group=group, group_src=0) if rank else dist.send(x, group=group, group_dst=1)
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([0., 0.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
@@ -110,7 +248,31 @@ def send(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 @_collective
 def recv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Fills a tensor by the next message of process src (or of any), and gives the sender's rank."""
+    """Fills a tensor by the next message of process src, and gives the sender's rank.
+
+    Args:
+        tensor (Tensor): written to.
+        src (int): its rank in the world. Default: None, any
+        group (ProcessGroup): which. Default: None, the world
+        tag (int): that of the message. Default: 0
+        group_src (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     dist.recv(x, group=group, group_src=0) if rank else dist.send(x, group=group, group_dst=1)
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([0., 0.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -119,13 +281,63 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
 
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False):
-    """Sends objects to process dst, by pickle."""
+    """Sends objects to process dst, by pickle.
+
+    Args:
+        object_list (list): what is sent.
+        dst (int): its rank in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        device (device): accepted. Default: None
+        group_dst (int): its rank in the group, instead. Default: None
+        use_batch (bool): accepted. Default: False
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = [rank]
+        ...     dist.recv_object_list(x, group=group, group_src=0) if rank else dist.send_object_list(x, group=group, group_dst=1)
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [[0], [0]]
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "send_object_list")) is not None:
         own._links.post(_peer(own, dst, group_dst, "destination"), -1, pickle.dumps(list(object_list))).wait()
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
-    """object_list becomes the objects that process src (or any) sends; gives the sender's rank."""
+    """object_list becomes the objects that process src sends; gives the sender's rank.
+
+    Args:
+        object_list (list): written to.
+        src (int): its rank in the world. Default: None, any
+        group (ProcessGroup): which. Default: None, the world
+        device (device): accepted. Default: None
+        group_src (int): its rank in the group, instead. Default: None
+        use_batch (bool): accepted. Default: False
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = [rank]
+        ...     dist.recv_object_list(x, group=group, group_src=0) if rank else dist.send_object_list(x, group=group, group_dst=1)
+        ...     dist.destroy_process_group(group)
+        ...     return x
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [[0], [0]]
+        >>> dist.destroy_process_group()
+    """
     if (own := _group(group, "recv_object_list")) is None:
         return -1
     anyone = src is None and group_src is None
@@ -135,7 +347,35 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
 
 
 class P2POp:
-    """A message to or from another process, for batch_isend_irecv."""
+    """A message to or from another process, for batch_isend_irecv.
+
+    Args:
+        op (callable): isend or irecv.
+        tensor (Tensor): what is sent, or written to.
+        peer (int): the rank of the other in the world. Default: None
+        group (ProcessGroup): which. Default: None, the world
+        tag (int): tells messages apart. Default: 0
+        group_peer (int): its rank in the group, instead. Default: None
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     y = torch.zeros(2)
+        ...     ops = dist.P2POp(dist.isend, x, None, group, 0, 1 - rank), dist.P2POp(dist.irecv, y, None, group, 0, 1 - rank)
+        ...     for work in dist.batch_isend_irecv(list(ops)):
+        ...         work.wait()
+        ...     dist.destroy_process_group(group)
+        ...     return y
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([1., 1.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
@@ -143,7 +383,30 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Starts messages; gives a Work for each."""
+    """Starts messages; gives a Work for each.
+
+    Args:
+        p2p_op_list (list of P2POps): the messages.
+
+    Example:
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> dist = torch.distributed
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> store = dist.HashStore()
+        >>> def run(rank):  # two threads as the processes of a group
+        ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
+        ...     x = torch.full((2,), float(rank))
+        ...     y = torch.zeros(2)
+        ...     ops = dist.P2POp(dist.isend, x, None, group, 0, 1 - rank), dist.P2POp(dist.irecv, y, None, group, 0, 1 - rank)
+        ...     for work in dist.batch_isend_irecv(list(ops)):
+        ...         work.wait()
+        ...     dist.destroy_process_group(group)
+        ...     return y
+        >>> with ThreadPoolExecutor() as pool:
+        ...     list(pool.map(run, (0, 1)))
+        [tensor([1., 1.]), tensor([0., 0.])]
+        >>> dist.destroy_process_group()
+    """
     works = []
     for p in p2p_op_list:
         name = "group_dst" if p.op is isend else "group_src"

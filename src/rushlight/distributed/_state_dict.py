@@ -92,15 +92,15 @@ def _init_state(optimizer):
 
 
 def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None):
-    """The state of optimizers, with the names of parameters in place of numbers."""
+    """The state of optimizers, with the names of parameters in place of indices."""
     options = options or StateDictOptions()
     names, state, groups = _names(model), {}, []
     for optimizer in _optimizers(optimizers):
         _init_state(optimizer)
         found = optimizer.state_dict()
         params = [p for group in optimizer.param_groups for p in group["params"]]
-        numbers = [n for group in found["param_groups"] for n in group["params"]]
-        by_number = {n: names[p] for n, p in zip(numbers, params, strict=True)}
+        indices = [n for group in found["param_groups"] for n in group["params"]]
+        by_number = {n: names[p] for n, p in zip(indices, params, strict=True)}
         for number, values in found["state"].items():
             state[by_number[number]] = {k: _moved(v, options) for k, v in values.items()}
         for group in found["param_groups"]:
@@ -157,13 +157,13 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
         made: dict = {"state": {}, "param_groups": []}
         number = 0
         for group in optimizer.param_groups:
-            numbers = range(number, number + len(group["params"]))
-            for n, p in zip(numbers, group["params"], strict=True):
+            indices = range(number, number + len(group["params"]))
+            for n, p in zip(indices, group["params"], strict=True):
                 if names[p] in state:
                     made["state"][n] = dict(state[names[p]])
             first = names[group["params"][0]] if group["params"] else None
             kept = {k: v for k, v in group.items() if k != "params"}
-            made["param_groups"].append({**kept, **groups.get(first, {}), "params": list(numbers)})
+            made["param_groups"].append({**kept, **groups.get(first, {}), "params": list(indices)})
             number += len(group["params"])
         optimizer.load_state_dict(made)
 

@@ -32,7 +32,12 @@ def _bytes(value):
 
 
 class Store:
-    """What every store can do; the subclasses say how `_call(operation, *fields)` reaches the table."""
+    """What every store can do; the subclasses say how `_call(operation, *fields)` reaches the table.
+
+    Example:
+        >>> issubclass(torch.distributed.TCPStore, torch.distributed.Store)
+        True
+    """
 
     def __init__(self):
         self._timeout = datetime.timedelta(seconds=300)
@@ -132,7 +137,14 @@ def _change(table, operation, fields):
 
 
 class HashStore(Store):
-    """A table of this process, for its threads."""
+    """A table of this process, for its threads.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("key", "value")
+        >>> store.get("key")
+        b'value'
+    """
 
     def __init__(self):
         super().__init__()
@@ -158,7 +170,18 @@ def _read_fields(read):
 
 
 class FileStore(Store):
-    """A table in a file that the processes of one machine can reach: every change is appended to it."""
+    """A table in a file that the processes of one machine can reach: every change is appended to it.
+
+    Args:
+        file_name (str): the file.
+        world_size (int): how many processes there are. Default: -1, unknown
+
+    Example:
+        >>> store = torch.distributed.FileStore("store", 1)
+        >>> store.set("key", "value")
+        >>> store.get("key")
+        b'value'
+    """
 
     def __init__(self, file_name, world_size=-1):
         super().__init__()
@@ -201,7 +224,18 @@ class FileStore(Store):
 
 
 class PrefixStore(Store):
-    """Another store, with a prefix before every key."""
+    """Another store, with a prefix before every key.
+
+    Args:
+        prefix (str): what comes before keys.
+        store (Store): the other one.
+
+    Example:
+        >>> inner = torch.distributed.HashStore()
+        >>> torch.distributed.PrefixStore("a", inner).set("key", "value")
+        >>> inner.get("a/key")
+        b'value'
+    """
 
     def __init__(self, prefix, store):
         super().__init__()

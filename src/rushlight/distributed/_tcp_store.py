@@ -19,7 +19,22 @@ def _receive(connection, count):
 
 
 class TCPStore(Store):
-    """A table in one process, the master, that the others reach by TCP."""
+    """A table in one process, the master, that the others reach by TCP.
+
+    Args:
+        host_name (str): of the master.
+        port (int): 0 takes a free one. Default: 29500
+        world_size (int): how many processes there are. Default: None
+        is_master (bool): whether this process is the master. Default: False
+        timeout (timedelta): of all calls. Default: None
+        wait_for_workers (bool): waits until all are there. Default: True
+
+    Example:
+        >>> store = torch.distributed.TCPStore("127.0.0.1", 0, 1, True)
+        >>> store.set("key", "value")
+        >>> store.get("key")
+        b'value'
+    """
 
     def __init__(
         self,

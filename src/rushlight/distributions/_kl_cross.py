@@ -133,9 +133,9 @@ def _exponential_gamma(p: Any, q: Any) -> rl.Tensor:
 
 @register_kl(Exponential, Gumbel)
 def _exponential_gumbel(p: Any, q: Any) -> rl.Tensor:
-    product, place = p.rate * q.scale, q.loc / q.scale
+    product, shift = p.rate * q.scale, q.loc / q.scale
     out: rl.Tensor = (
-        product.log() - 1 - place + rl.exp(place) * product / (product + 1) + product.reciprocal()
+        product.log() - 1 - shift + rl.exp(shift) * product / (product + 1) + product.reciprocal()
     )
     return out
 
@@ -156,15 +156,15 @@ def _gamma_exponential(p: Any, q: Any) -> rl.Tensor:
 
 @register_kl(Gamma, Gumbel)
 def _gamma_gumbel(p: Any, q: Any) -> rl.Tensor:
-    product, place, c = p.rate * q.scale, q.loc / q.scale, p.concentration
+    product, shift, c = p.rate * q.scale, q.loc / q.scale, p.concentration
     out: rl.Tensor = (
         (c - 1) * c.digamma()
         - c.lgamma()
         - c
         + product.log()
         + c / product
-        + rl.exp(place) * (1 + product.reciprocal()).pow(-c)
-        - place
+        + rl.exp(shift) * (1 + product.reciprocal()).pow(-c)
+        - shift
     )
     return out
 
@@ -198,9 +198,9 @@ def _laplace_normal(p: Any, q: Any) -> rl.Tensor:
 
 @register_kl(Normal, Gumbel)
 def _normal_gumbel(p: Any, q: Any) -> rl.Tensor:
-    mean, spread, place = p.loc / q.scale, (p.scale / q.scale).pow(2), q.loc / q.scale
-    tail = rl.exp(-mean + 0.5 * spread + place)
-    out: rl.Tensor = -spread.log() * 0.5 + mean - place + tail - (0.5 * (1 + math.log(2 * math.pi)))
+    mean, spread, shift = p.loc / q.scale, (p.scale / q.scale).pow(2), q.loc / q.scale
+    tail = rl.exp(-mean + 0.5 * spread + shift)
+    out: rl.Tensor = -spread.log() * 0.5 + mean - shift + tail - (0.5 * (1 + math.log(2 * math.pi)))
     return out
 
 

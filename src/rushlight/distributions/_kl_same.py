@@ -158,13 +158,13 @@ def _gamma(p: Any, q: Any) -> rl.Tensor:
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> rl.Tensor:
-    ratio, q_place, p_place = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
+    ratio, q_loc, p_loc = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
     out: rl.Tensor = (
         -ratio.log()
-        - q_place
-        + p_place
+        - q_loc
+        + p_loc
         + ratio * _euler_gamma
-        + rl.exp(q_place + (1 + ratio).lgamma() - p_place)
+        + rl.exp(q_loc + (1 + ratio).lgamma() - p_loc)
         - (1 + _euler_gamma)
     )
     return out

@@ -81,7 +81,7 @@ class Binomial(Binary, Distribution):
     def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)
         n, logits = self.total_count, self.logits
-        # n log(1 + e^logits), without overflow; the positive part is written so that its slope at 0 is 1/2
+        # n log(1 + e^logits), without overflow; the positive part is written so that its derivative at 0 is 1/2
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
         normalizer = n * positive + n * rl.log1p(rl.exp(-rl.abs(logits))) - rl.lgamma(n + 1)
         return value * logits - rl.lgamma(value + 1) - rl.lgamma(n - value + 1) - normalizer

@@ -1,4 +1,4 @@
-"""`biject_to` and `transform_to`: from unconstrained numbers into a constraint."""
+"""`biject_to` and `transform_to`: from unconstrained values into a constraint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class ConstraintRegistry:
-    """Gives a transform from unconstrained numbers onto a constraint: `registry(constraint)`.
+    """Gives a transform from unconstrained values onto a constraint: `registry(constraint)`.
 
     biject_to gives one-to-one transforms, transform_to those that are best for optimizing.
 

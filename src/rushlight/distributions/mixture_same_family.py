@@ -132,11 +132,11 @@ class MixtureSameFamily(Distribution):
             event_shape = self._component_distribution.event_shape
             chosen = self.mixture_distribution.sample(sample_shape)
             drawn = self.component_distribution.sample(sample_shape)
-            place = len(sample_shape) + len(self.batch_shape)
+            dim = len(sample_shape) + len(self.batch_shape)
             # the chosen component for every element of the event
             index = chosen.reshape(tuple(chosen.shape) + (1,) * (len(event_shape) + 1))
-            index = index.expand(tuple(drawn.shape[:place]) + (1,) + tuple(event_shape))
-            return drawn.gather(place, index).squeeze(place)
+            index = index.expand(tuple(drawn.shape[:dim]) + (1,) + tuple(event_shape))
+            return drawn.gather(dim, index).squeeze(dim)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"

@@ -57,8 +57,8 @@ class OneHotCategorical(Delegating, Distribution):
 
     @property
     def mode(self) -> rl.Tensor:
-        place = self._categorical.mode
-        return rl.nn.functional.one_hot(place, num_classes=self.event_shape[-1]).to(self.probs)
+        index = self._categorical.mode
+        return rl.nn.functional.one_hot(index, num_classes=self.event_shape[-1]).to(self.probs)
 
     @property
     def variance(self) -> rl.Tensor:
@@ -66,8 +66,8 @@ class OneHotCategorical(Delegating, Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> rl.Tensor:
         probs = self._categorical.probs
-        places = self._categorical.sample(sample_shape)
-        return rl.nn.functional.one_hot(places, self.event_shape[-1]).to(probs)
+        index = self._categorical.sample(sample_shape)
+        return rl.nn.functional.one_hot(index, self.event_shape[-1]).to(probs)
 
     def log_prob(self, value: rl.Tensor) -> rl.Tensor:
         self._check(value)

@@ -25,7 +25,7 @@ euler_constant = 0.57721566490153286060
 
 
 def like(tensor: rl.Tensor) -> dict[str, Any]:
-    """The options that make a new tensor of the same type in the same place."""
+    """The options that make a new tensor of the same type on the same device."""
     return {"dtype": tensor.dtype, "device": tensor.device}
 
 
@@ -47,7 +47,7 @@ def _standard_normal(
 
 
 def broadcast_all(*values: Any) -> tuple[rl.Tensor, ...]:
-    """The values as tensors of one shape; numbers take the dtype and device of the tensors among them."""
+    """The values as tensors of one shape; Python scalars take the dtype and device of the tensors among them."""
     if not all(
         isinstance(v, rl.Tensor) or hasattr(type(v), "__torch_function__") or is_number(v) for v in values
     ):
@@ -128,9 +128,9 @@ def vec_to_tril_matrix(vec: rl.Tensor, diag: int = 0) -> rl.Tensor:
     rows = rl.arange(n, device=vec.device)
     mask = rows.unsqueeze(0) < rows.unsqueeze(1) + (diag + 1)
     # position of each matrix entry in the vector; entries above the triangle point at an extra zero
-    places = rl.where(mask, mask.reshape(-1).long().cumsum(0).reshape(n, n) - 1, count)
+    index = rl.where(mask, mask.reshape(-1).long().cumsum(0).reshape(n, n) - 1, count)
     padded = rl.cat([vec, vec.new_zeros(tuple(vec.shape[:-1]) + (1,))], -1)
-    return padded[..., places.reshape(-1)].reshape(tuple(vec.shape[:-1]) + (n, n))
+    return padded[..., index.reshape(-1)].reshape(tuple(vec.shape[:-1]) + (n, n))
 
 
 def _sum_rightmost(value: rl.Tensor, dim: int) -> rl.Tensor:

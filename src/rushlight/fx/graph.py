@@ -89,9 +89,9 @@ class _NodeList:
 class _InsertPoint:
     """Where new nodes go, from its making on; as a block: until its end."""
 
-    def __init__(self, graph, place):
+    def __init__(self, graph, before):
         self._graph, self._before = graph, graph._insert
-        graph._insert = place
+        graph._insert = before
 
     def __enter__(self):
         return None
@@ -104,7 +104,7 @@ class Graph:
     """The steps of a function, from placeholders to one output, each of them a Node.
 
     `nodes` are in the order in which they run. Methods named after kinds of nodes make them, at the end or at
-    the place that inserting_before and inserting_after set; lint() checks the graph.
+    the point that inserting_before and inserting_after set; lint() checks the graph.
 
     Args:
         owning_module (GraphModule): accepted. Default: None
@@ -163,7 +163,7 @@ class Graph:
     # making nodes
 
     def create_node(self, op, target, args=None, kwargs=None, name=None, type_expr=None):
-        """A new node at the place of insertion."""
+        """A new node at the point of insertion."""
         node = Node(
             self,
             self._names.take(name or self._suggest(op, target)),
@@ -261,11 +261,11 @@ class Graph:
             return _InsertPoint(self, self._root.prepend)
         last = [n]
 
-        def place(node):
+        def point(node):
             last[0].append(node)
             last[0] = node
 
-        return _InsertPoint(self, place)
+        return _InsertPoint(self, point)
 
     def eliminate_dead_code(self, is_impure_node=None):
         """Removes the steps whose results nobody uses; whether there were any."""

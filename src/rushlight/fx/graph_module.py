@@ -71,12 +71,12 @@ class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
                         f"Node referenced target {target} but that target was not provided in ``root``!"
                     )
                 *prefix, last = target.split(".")
-                place = self
+                owner = self
                 for part in prefix:
-                    if not hasattr(place, part):
-                        place.add_module(part, rl.nn.Module())
-                    place = getattr(place, part)
-                _put(place, last, root[target])
+                    if not hasattr(owner, part):
+                        owner.add_module(part, rl.nn.Module())
+                    owner = getattr(owner, part)
+                _put(owner, last, root[target])
         else:
             raise RuntimeError("Unsupported type " + str(root) + " passed for root!")
         self.meta = {}
@@ -116,28 +116,28 @@ class GraphModule(rl.nn.Module):  # type: ignore[misc, valid-type]
     def add_submodule(self, target, m):
         """Adds a module at a dotted path; whether it could."""
         *prefix, last = target.split(".")
-        place = self
+        owner = self
         for part in prefix:
-            inner = getattr(place, part, None)
+            inner = getattr(owner, part, None)
             if inner is None:
                 inner = rl.nn.Module()
-                setattr(place, part, inner)
+                setattr(owner, part, inner)
             if not isinstance(inner, rl.nn.Module):
                 return False
-            place = inner
-        place.add_module(last, m)
+            owner = inner
+        owner.add_module(last, m)
         return True
 
     def delete_submodule(self, target):
         """Removes a module at a dotted path; whether it was there."""
         *prefix, last = target.split(".")
         try:
-            place = self.get_submodule(".".join(prefix))
+            owner = self.get_submodule(".".join(prefix))
         except AttributeError:
             return False
-        if not isinstance(getattr(place, last, None), rl.nn.Module):
+        if not isinstance(getattr(owner, last, None), rl.nn.Module):
             return False
-        delattr(place, last)
+        delattr(owner, last)
         return True
 
     def delete_all_unused_submodules(self):

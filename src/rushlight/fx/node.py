@@ -148,7 +148,7 @@ class Node:
         self._next.prepend(x)
 
     def update_arg(self, idx, arg):
-        """Puts another value in the place of a positional argument."""
+        """Replaces a positional argument."""
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
@@ -160,7 +160,7 @@ class Node:
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     def update_kwarg(self, key, arg):
-        """Puts another value in the place of a keyword argument."""
+        """Replaces a keyword argument."""
         self.kwargs = {**self.kwargs, key: arg}
 
     def replace_input_with(self, old_input, new_input):

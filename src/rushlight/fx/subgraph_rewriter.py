@@ -1,4 +1,4 @@
-"""Finding a pattern in a graph and putting another one in its place."""
+"""Finding a pattern in a graph and replacing it by another one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def replace_pattern(gm, pattern, replacement):
         replacement (callable or GraphModule): of the same parameters.
 
     Returns:
-        A list with a match for each place.
+        A list of the matches.
 
     Example:
         >>> gm = torch.fx.symbolic_trace(lambda x, y: torch.relu(torch.add(x, y)))

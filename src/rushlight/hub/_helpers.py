@@ -38,7 +38,7 @@ class _Faketqdm:
         sys.stderr.flush()
 
     def set_description(self, *args: Any, **kwargs: Any) -> None:
-        """A text before the bar, which this one has no place for."""
+        """A text before the bar, which this one does not show."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")

@@ -30,9 +30,9 @@ def unpack(archive: Any, target: Any) -> None:
                 "bomb does"
             )
         root = infos[0].filename.split("/")[0]
-        places = [(info, _place(info, root, target)) for info in infos]
+        targets = [(info, _target(info, root, target)) for info in infos]
         links = []
-        for info, path in places:
+        for info, path in targets:
             if stat.S_ISLNK(info.external_attr >> 16):
                 links.append((path, _link_target(z, info, path, target)))
             elif info.is_dir():
@@ -43,7 +43,7 @@ def unpack(archive: Any, target: Any) -> None:
     _copy_links(links, most)
 
 
-def _place(info: Any, root: Any, target: Any) -> Any:
+def _target(info: Any, root: Any, target: Any) -> Any:
     name = info.filename.replace("\\", "/")
     parts = name.split("/")
     if ".." in parts or parts[0] != root or name.startswith("/") or any(":" in p or "\0" in p for p in parts):

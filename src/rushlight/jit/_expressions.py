@@ -272,12 +272,12 @@ class Group:
     def program(self, results: Any, filename: str) -> _Fused:
         """The program that gives the values, whose plain forms are the last expressions of `plain`."""
         inputs = len(self.leaves)
-        place = {"leaf": 0, "term": inputs}
+        base = {"leaf": 0, "term": inputs}
         terms = [
-            term if isinstance(term, float) else (term[0], *(place[kind] + i for kind, i in term[1:]))
+            term if isinstance(term, float) else (term[0], *(base[kind] + i for kind, i in term[1:]))
             for term in self.terms
         ]
-        return _Fused(inputs, terms, [place[kind] + i for kind, i in results], self._plain_function(filename))
+        return _Fused(inputs, terms, [base[kind] + i for kind, i in results], self._plain_function(filename))
 
     def _plain_function(self, filename: str) -> Any:
         definition = ast.parse(f"def plain({', '.join(f'_leaf{i}' for i in range(len(self.leaves)))}): pass")

@@ -160,7 +160,7 @@ def _assignment(statement: Any) -> Any:
 
 def _first_part(statement: Any) -> Any:
     """The part of a statement that is evaluated first, if the rest only calls its methods and reads its items, and a
-    function that puts another expression in its place.
+    function that replaces it by another expression.
     """
     if not isinstance(statement, ast.Return | ast.Expr | ast.Assign) or statement.value is None:
         return None, None

@@ -55,7 +55,7 @@ def tree_of(function: Callable[..., Any]) -> Any:
 
 
 def _steps(code: Any) -> list[tuple[str, Any | None]]:
-    """What the code does, but for places to jump to, and how a method is looked up: of names that the file imports it is
+    """What the code does, but for jump targets, and how a method is looked up: of names that the file imports it is
     done otherwise.
     """
     return [

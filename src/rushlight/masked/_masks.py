@@ -92,7 +92,7 @@ def _combine_input_and_mask(op, input, mask, *args):
 
 
 def _where(mask, input, fill_value):
-    """where(mask, input, fill_value). Of sparse tensors the result has the places of the mask as its entries: the fill
+    """where(mask, input, fill_value). Of sparse tensors the result has entries where the mask has them: the fill
     value is what all others stand for."""
     if mask.layout is rl.strided:
         return rl.where(mask, input, fill_value)
@@ -101,7 +101,7 @@ def _where(mask, input, fill_value):
     wanted = mask.to_sparse().coalesce()
     kept = wanted.values()
     filled = kept.flatten(1).any(1) if kept.dim() > 1 else kept
-    places = wanted.indices()[:, filled]
-    entries = rl.where(kept[filled], input.to_dense()[tuple(places)], fill_value)
-    result = rl.sparse_coo_tensor(places, entries, input.shape, is_coalesced=True)
+    index = wanted.indices()[:, filled]
+    entries = rl.where(kept[filled], input.to_dense()[tuple(index)], fill_value)
+    result = rl.sparse_coo_tensor(index, entries, input.shape, is_coalesced=True)
     return result if mask.layout is rl.sparse_coo else result.to_sparse_csr()

@@ -110,8 +110,8 @@ def reduce_tensor(tensor):
         tensor = tensor.clone() if tensor.is_shared() else tensor
         share_memory_(tensor)
     fd, size = _files[_address(tensor)]
-    place = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
-    return _rebuild, (kind, DupFd(fd), size, dtype, *place, tensor.requires_grad)
+    geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+    return _rebuild, (kind, DupFd(fd), size, dtype, *geometry, tensor.requires_grad)
 
 
 def _rebuild_storage(kind, fd, size, dtype):

@@ -61,7 +61,7 @@ def tensors_in(values):
 
 
 def _elements(values):
-    """Values with the elements of nested tensors in their places."""
+    """Values with the elements of nested tensors instead of these."""
     return [
         v._held if isinstance(v, Nested) else type(v)(_elements(v)) if type(v) in (list, tuple) else v
         for v in values

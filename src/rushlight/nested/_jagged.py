@@ -120,7 +120,7 @@ def inner(x, dim, name, ragged=False):
 
 
 def _with(x, held, ragged_idx=None):
-    """Other values with the sequences of x, the ragged dimension in another place perhaps."""
+    """Other values with the sequences of x, the ragged dimension at another index perhaps."""
     return jagged(
         held, x._offsets, x._lengths, x._ragged_idx if ragged_idx is None else ragged_idx, x._metadata_cache
     )
@@ -215,22 +215,22 @@ def getitem(x, index):
 
 
 def _flat_index(x, index):
-    """Indices (sequence, place in it, ...) as indices of the values."""
+    """Indices (sequence, position in it, ...) as indices of the values."""
     if x._ragged_idx != 1:
         raise RuntimeError("index_put(): not supported for NestedTensor with ragged_idx > 1")
-    batch, place = (i.to(rl.int64) for i in index[:2])
+    batch, position = (i.to(rl.int64) for i in index[:2])
     lengths = x._sequence_lengths().to(rl.int64)
-    if bool(((place >= lengths[batch]) | (place < -lengths[batch])).any()):
+    if bool(((position >= lengths[batch]) | (position < -lengths[batch])).any()):
         raise RuntimeError("Some indices in the ragged dimension are out of bounds!")
-    place = rl.where(place < 0, place + lengths[batch], place)
-    return (x._offsets[:-1][batch] + place, *index[2:])
+    position = rl.where(position < 0, position + lengths[batch], position)
+    return (x._offsets[:-1][batch] + position, *index[2:])
 
 
 @handles("index_put_")
 def index_put_(x, indices, values, accumulate=False):
     if len(indices) < 2 or any(i is None for i in indices[:2]):
         raise RuntimeError(
-            "If ragged dimension is part of indices, index_put needs the batch's and the ragged one's: x[sequence, place] = value"
+            "If ragged dimension is part of indices, index_put needs the batch's and the ragged one's: x[sequence, position] = value"
         )
     x._held.index_put_(_flat_index(x, indices), values, accumulate)
     return x

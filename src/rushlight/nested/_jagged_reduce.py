@@ -11,7 +11,7 @@ def _elements(x):
     """All values that belong to a sequence, in any shape."""
     if x._lengths is None and x._held.size(x._ragged_idx - 1) == int(x._offsets[-1]):
         return x._held
-    return x._held.index_select(x._ragged_idx - 1, _pad.places(x, 1)[0])
+    return x._held.index_select(x._ragged_idx - 1, _pad.positions(x, 1)[0])
 
 
 def _fill(name, dtype):

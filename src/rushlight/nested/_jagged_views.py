@@ -83,7 +83,7 @@ def _given(shape, kwargs, key):
 
 
 def _view_shape(x, shape, name):
-    """(shape of the values, place of the ragged dimension) for a view of x."""
+    """(shape of the values, index of the ragged dimension) for a view of x."""
     size, ragged = x.size(), x._ragged_idx
     wrong = RuntimeError(
         f"{name}(): cannot view shape {shape_text(x)} as [{', '.join(map(str, shape))}]: the batch and the ragged dimension stay"

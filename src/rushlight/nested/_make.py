@@ -27,7 +27,7 @@ def nested_tensor(
     """A nested tensor with copies of the tensors of a list; it has no history.
 
     Args:
-        tensor_list (list): tensors, arrays or lists of numbers, which may differ in size.
+        tensor_list (list): tensors, arrays or lists of scalars, which may differ in size.
         dtype (dtype): of the copies; None takes the tensors'. Default: None
         layout (layout): torch.strided, or torch.jagged for tensors that differ in one dimension only. None
             means torch.strided. Default: None
@@ -301,7 +301,7 @@ def to_padded_tensor(input, padding, output_size=None, out=None):
     Args:
         input (Tensor): nested.
         padding (float): what it is filled up with.
-        output_size (tuple of ints): of the result, instead of the least that serves. Default: None
+        output_size (tuple of ints): of the result, instead of the least that fits. Default: None
 
     Example:
         >>> x = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])

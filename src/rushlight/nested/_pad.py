@@ -7,7 +7,7 @@ from typing import Any
 import rushlight as rl
 
 
-def places(x, longest):
+def positions(x, longest):
     """(where each element of the sequences stands among the values, where it stands in a padded batch), both flat."""
     lengths = x._sequence_lengths().to(rl.int64)
     batch = rl.repeat_interleave(rl.arange(lengths.numel()), lengths)
@@ -20,7 +20,7 @@ def padded(x: Any, fill: Any, longest: Any = None) -> Any:
     """(B, L, ...) of a jagged tensor whose ragged dimension is brought to the front, filled up at the ends."""
     longest = x._get_max_seqlen() if longest is None else longest
     values = x._held.movedim(x._ragged_idx - 1, 0)
-    source, target = places(x, longest)
+    source, target = positions(x, longest)
     if x._lengths is not None or source.numel() != values.size(0):
         values = values.index_select(0, source)
     whole = values.new_full((x._batch() * longest, *values.shape[1:]), fill)
@@ -56,7 +56,7 @@ def unpadded(whole: Any, x: Any) -> Any:
     """The values of a padded batch (its ragged dimension where x has it) that belong to the sequences of x, in x's order."""
     ragged = x._ragged_idx
     flat = whole.movedim(ragged, 1)
-    source, target = places(x, flat.size(1))
+    source, target = positions(x, flat.size(1))
     rows = flat.flatten(0, 1).index_select(0, target)
     if x._lengths is not None or source.numel() != x._held.size(ragged - 1):
         rows = rows.new_zeros((x._held.size(ragged - 1), *rows.shape[1:])).index_copy(0, source, rows)

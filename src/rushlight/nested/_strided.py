@@ -32,7 +32,7 @@ def _need_contiguous(x, message="NestedTensor must be contiguous to get buffer. 
         raise RuntimeError(message)
 
 
-def _same_places(a, b):
+def _same_layout(a, b):
     return a._steps == b._steps and a._starts == b._starts
 
 
@@ -80,7 +80,7 @@ def pointwise(func, name, args, kwargs):
             raise RuntimeError(
                 f"{base} does not support broadcasting when given a NestedTensor: the sizes of the tensors differ"
             )
-    if not all(_same_places(first, other) for other in nested[1:]):
+    if not all(_same_layout(first, other) for other in nested[1:]):
         if base in ("div", "divide", "true_divide"):
             what = "strides" if any(first._steps != other._steps for other in nested) else "offsets"
             raise RuntimeError(
@@ -107,7 +107,7 @@ def _wrap(result, first):
 
 
 def _on(func, args, kwargs, plain):
-    """func with plain tensors in the places of nested ones."""
+    """func with plain tensors instead of nested ones."""
     given = [next(plain) if isinstance(a, Nested) else a for a in args]
     return func(*given, **{k: next(plain) if isinstance(v, Nested) else v for k, v in kwargs.items()})
 
@@ -247,7 +247,7 @@ def to(x, *args, **kwargs):
 def copy_(x, src, non_blocking=False):
     if not isinstance(x, Nested) or not isinstance(src, Nested) or x._sizes != src._sizes:
         raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")
-    if _same_places(x, src) and x._held.shape == src._held.shape:
+    if _same_layout(x, src) and x._held.shape == src._held.shape:
         x._held.copy_(src._held)
     else:
         for mine, other in zip(x.unbind(), src.unbind(), strict=True):

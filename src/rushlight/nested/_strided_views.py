@@ -89,7 +89,7 @@ def _sizes_for(x, shape, word):
         known, numel = math.prod(n for n in given if n != -1), math.prod(size)
         if -1 in given:
             at = given.index(-1)
-            # An inferred dimension in an old place is inherited.
+            # An inferred dimension of an old index is inherited.
             if at < len(size) and known * size[at] == numel:
                 given[at] = size[at]
             elif known and numel % known == 0:

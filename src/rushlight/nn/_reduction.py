@@ -1,4 +1,4 @@
-"""The reduction of losses: names, the numbers the core knows them by, and the old pair of flags."""
+"""The reduction of losses: names, the integers the core knows them by, and the old pair of flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of arguments that stand for one or several numbers, for annotations."""
+"""Types of arguments that stand for one or several values, for annotations."""
 
 from typing import TypeVar, Union
 

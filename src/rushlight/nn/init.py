@@ -55,11 +55,11 @@ def calculate_gain(
     """Returns the factor that keeps the variance of activations through a nonlinearity: 1, 5/3, sqrt(2), ...
 
     1 for 'linear', convolutions and 'sigmoid', 5/3 for 'tanh', sqrt(2) for 'relu', 3/4 for 'selu' and
-    sqrt(2 / (1 + slope^2)) for 'leaky_relu'.
+    sqrt(2 / (1 + negative_slope^2)) for 'leaky_relu'.
 
     Args:
         nonlinearity (str): the name of the function in nn.functional.
-        param (float): the slope of leaky_relu. Default: None, 0.01
+        param (float): the negative slope of leaky_relu. Default: None, 0.01
 
     Example:
         >>> nn.init.calculate_gain("tanh")
@@ -73,12 +73,12 @@ def calculate_gain(
         return math.sqrt(2.0)
     if nonlinearity == "leaky_relu":
         if param is None:
-            slope = 0.01
+            negative_slope = 0.01
         elif not isinstance(param, bool) and isinstance(param, (int, float)):
-            slope = param
+            negative_slope = param
         else:
             raise ValueError(f"negative_slope {param} not a valid number")
-        return math.sqrt(2.0 / (1 + slope**2))
+        return math.sqrt(2.0 / (1 + negative_slope**2))
     if nonlinearity == "selu":
         return 3.0 / 4
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")

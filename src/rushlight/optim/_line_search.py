@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from rushlight._C import Tensor
 
-    _Number: TypeAlias = float | Tensor  # steps and slopes are 0-dim tensors once the search has begun
+    _Number: TypeAlias = float | Tensor  # steps and derivatives are 0-dim tensors once the search has begun
 
 
 class _Point(NamedTuple):
     t: _Number  # the step
     f: float  # the loss there
     g: Any  # the gradient there
-    slope: _Number  # the derivative along the direction
+    derivative: _Number  # along the direction
 
 
 def _abs(x: _Number) -> _Number:
@@ -33,27 +33,27 @@ def strong_wolfe(
     d: Tensor,
     f: float,
     g: Tensor,
-    slope: _Number,
+    derivative: _Number,
     c1: float = 1e-4,
     c2: float = 0.9,
     tolerance_change: float = 1e-9,
     max_steps: int = 25,
 ) -> tuple[float, Tensor, _Number, int]:
-    """(loss, gradient, step, evaluations): f falls enough (c1) and the slope flattens enough (c2).
+    """(loss, gradient, step, evaluations): f falls enough (c1) and the derivative flattens enough (c2).
 
-    probe(t) -> (loss, gradient) along d; f, g, slope are those at step 0, t is the first step tried.
+    probe(t) -> (loss, gradient) along d; f, g, derivative are those at step 0, t is the first step tried.
     """
-    origin = _Point(0, f, g.clone(), slope)
+    origin = _Point(0, f, g.clone(), derivative)
 
     def evaluate(t: _Number) -> _Point:
         f, g = probe(t)
         return _Point(t, f, g.clone(), g.dot(d))
 
     def too_high(p: _Point) -> bool:
-        return bool(p.f > f + c1 * p.t * slope)
+        return bool(p.f > f + c1 * p.t * derivative)
 
     def flat(p: _Point) -> bool:
-        return bool(_abs(p.slope) <= -c2 * slope)
+        return bool(_abs(p.derivative) <= -c2 * derivative)
 
     # Go forward until an interval holds an acceptable step.
     before, now = origin, evaluate(t)
@@ -65,7 +65,7 @@ def strong_wolfe(
         if flat(now):
             bracket, found = [now], True
             break
-        if now.slope >= 0:
+        if now.derivative >= 0:
             bracket = [before, now]
             break
         t = _cubic_minimum(before, now, (now.t + 0.01 * (now.t - before.t), now.t * 10))
@@ -103,7 +103,7 @@ def strong_wolfe(
             continue
         if flat(now):
             found = True
-        elif now.slope * (bracket[high].t - bracket[low].t) >= 0:
+        elif now.derivative * (bracket[high].t - bracket[low].t) >= 0:
             bracket[high] = bracket[low]
         bracket[low] = now
     best = bracket[low] if len(bracket) > 1 else bracket[0]
@@ -111,15 +111,15 @@ def strong_wolfe(
 
 
 def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[_Number, _Number] | None = None) -> _Number:
-    """The minimum of the cubic through two points with slopes, kept within bounds (default: between them)."""
+    """The minimum of the cubic through two points with derivatives, kept within bounds (default: between them)."""
     left, right = bounds or ((a.t, b.t) if a.t <= b.t else (b.t, a.t))
-    d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
-    square = d1 * d1 - a.slope * b.slope
+    d1 = a.derivative + b.derivative - 3 * (a.f - b.f) / (a.t - b.t)
+    square = d1 * d1 - a.derivative * b.derivative
     if square < 0:
         return (left + right) / 2
     d2 = square.sqrt() if hasattr(square, "sqrt") else square**0.5
     if a.t <= b.t:
-        at = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+        at = b.t - (b.t - a.t) * ((b.derivative + d2 - d1) / (b.derivative - a.derivative + 2 * d2))
     else:
-        at = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+        at = a.t - (a.t - b.t) * ((a.derivative + d2 - d1) / (a.derivative - b.derivative + 2 * d2))
     return min(max(at, left), right)

@@ -57,7 +57,7 @@ class Muon(StepwiseOptimizer):
         "ns_steps",
         "adjust_lr_fn",
     )
-    numbers = ()
+    scalar_state = ()
     not_negative = ()
     lists = ("momentum_buffer",)
 

@@ -2,7 +2,7 @@
 
 An optimizer is a class and a function. The class names its options and what a parameter's state starts as; the function
 takes lists, one entry a parameter: the parameters, their gradients, each kind of state, then the options by keyword. It
-runs one multi-tensor op of the core over all of them. The formula written out beside it serves what the op refuses:
+runs one multi-tensor op of the core over all of them. The formula written out beside it is for what the op refuses:
 differentiable steps, sparse gradients, tensors of mixed types.
 """
 
@@ -45,7 +45,7 @@ class StepwiseOptimizer(Optimizer):
     function: Callable[..., Any]
     lists: tuple[str, ...] = ()
     not_negative: tuple[str, ...] = ("lr", "eps", "weight_decay")
-    numbers: tuple[str, ...] = ("step",)  # state that is a 0-dim tensor, a plain number in old files
+    scalar_state: tuple[str, ...] = ("step",)  # state that is a 0-dim tensor, a plain number in old files
     refuses_sparse: str | None = "{} does not support sparse gradients"  # None: they are welcome
 
     def __init__(
@@ -71,7 +71,7 @@ class StepwiseOptimizer(Optimizer):
             for name, value in later.items():
                 group.setdefault(name, value)
         for saved in self.state.values():
-            for name in self.numbers if isinstance(saved, dict) else ():
+            for name in self.scalar_state if isinstance(saved, dict) else ():
                 if isinstance(saved.get(name), (int, float)):
                     saved[name] = rl.tensor(float(saved[name]), dtype=step_dtype())
 

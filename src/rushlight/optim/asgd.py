@@ -63,7 +63,7 @@ class ASGD(StepwiseOptimizer):
         "capturable",
     )
     lists = ("ax", "mu", "eta", "step")
-    numbers = ("step", "eta", "mu")
+    scalar_state = ("step", "eta", "mu")
     not_negative = ("lr", "weight_decay")
 
     def __init__(

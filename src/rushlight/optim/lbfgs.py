@@ -13,7 +13,7 @@ from rushlight.optim.optimizer import Optimizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # (d, t, loss, grad, slope, at_end) -> (loss, grad, t, evaluations)
+    # (d, t, loss, grad, derivative, at_end) -> (loss, grad, t, evaluations)
     _Search = Callable[
         [Tensor, float | Tensor, float, Tensor, float | Tensor, bool],
         tuple[float, Tensor, float | Tensor, int],
@@ -106,12 +106,12 @@ class LBFGS(Optimizer):
             before = state["prev_loss"] = loss
             state["d"] = d
             state["t"] = t = self._first_step(state, grad)
-            slope = grad.dot(d)
-            if slope > -group["tolerance_change"]:
+            derivative = grad.dot(d)
+            if derivative > -group["tolerance_change"]:
                 break
             # A fixed rate has no use for the gradient where the last step ends.
             at_end = state["n_iter"] == last
-            loss, grad, t, more = search(d, t, loss, grad, slope, at_end)
+            loss, grad, t, more = search(d, t, loss, grad, derivative, at_end)
             state["t"] = t
             calls += more
             state["func_evals"] += more
@@ -135,20 +135,20 @@ class LBFGS(Optimizer):
         return (share if share < 1.0 else 1.0) * lr
 
     def _searcher(self, name: str | None, closure: Callable[[], Any]) -> _Search:
-        """f(d, t, loss, grad, slope, at_end) -> (loss, grad, t, evaluations), having moved by t * d."""
+        """f(d, t, loss, grad, derivative, at_end) -> (loss, grad, t, evaluations), having moved by t * d."""
         if name not in (None, "strong_wolfe"):
             raise RuntimeError(f"only 'strong_wolfe' is supported, got line_search_fn={name!r}")
 
         def fixed(
-            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, slope: float | Tensor, at_end: bool
+            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, derivative: float | Tensor, at_end: bool
         ) -> tuple[float, Tensor, float | Tensor, int]:
             self._move(t, d)
             return (loss, grad, t, 0) if at_end else (float(closure()), self._flat_grad(), t, 1)
 
         def searched(
-            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, slope: float | Tensor, at_end: bool
+            d: Tensor, t: float | Tensor, loss: float, grad: Tensor, derivative: float | Tensor, at_end: bool
         ) -> tuple[float, Tensor, float | Tensor, int]:
-            loss, grad, t, calls = strong_wolfe(self._probe(closure, d), t, d, loss, grad, slope)
+            loss, grad, t, calls = strong_wolfe(self._probe(closure, d), t, d, loss, grad, derivative)
             self._move(t, d)
             return loss, grad, t, calls
 
@@ -246,5 +246,5 @@ def _cubic_interpolate(
     g2: float | Tensor,
     bounds: tuple[float | Tensor, float | Tensor] | None = None,
 ) -> float | Tensor:
-    """Where the cubic through two points with slopes is least."""
+    """Where the cubic through two points with derivatives is least."""
     return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), bounds)

@@ -64,7 +64,7 @@ class NAdam(StepwiseOptimizer):
         "differentiable",
     )
     lists = ("exp_avg", "exp_avg_sq", "mu_product", "step")
-    numbers = ("step", "mu_product")
+    scalar_state = ("step", "mu_product")
     not_negative = ("lr", "eps", "weight_decay", "momentum_decay")
 
     def __init__(

@@ -107,10 +107,10 @@ def rprop(
         for p, grad, prev, size, step in rows(maximize, 0, *lists):
             step += 1
             agree = grad * prev
-            turned = agree < 0
-            factor = rl.ones_like(size).masked_fill(agree > 0, etaplus).masked_fill(turned, etaminus)
+            flipped = agree < 0
+            factor = rl.ones_like(size).masked_fill(agree > 0, etaplus).masked_fill(flipped, etaminus)
             size.copy_((size * factor).clamp(step_size_min, step_size_max))
-            grad = rl.where(turned, rl.zeros_like(grad), grad)
+            grad = rl.where(flipped, rl.zeros_like(grad), grad)
             p.sub_(grad.sign() * size)
             prev.copy_(grad)
 

@@ -54,7 +54,7 @@ class SGD(StepwiseOptimizer):
         "fused",
     )
     refuses_sparse = None
-    numbers = ()
+    scalar_state = ()
     not_negative = ("lr", "momentum", "weight_decay")
 
     def __init__(

@@ -44,7 +44,7 @@ class SparseAdam(StepwiseOptimizer):
 
     layout = ("lr", "betas", "eps", "maximize")
     refuses_sparse = None
-    numbers = ()
+    scalar_state = ()
     lists = ("exp_avg", "exp_avg_sq", "step")
     not_negative = ("lr", "eps")
 
@@ -98,11 +98,11 @@ def sparse_adam(
     lr: float,
     maximize: bool,
 ) -> None:
-    """One step of SparseAdam on lists of tensors; the step counts are numbers, raised by the caller."""
+    """One step of SparseAdam on lists of tensors; the step counts are scalars, raised by the caller."""
     lr = number(lr)
     with rl.no_grad():
         for p, grad, m, v, t in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
-            grad = grad.coalesce()  # the formula is not linear: entries of one place are added up first
+            grad = grad.coalesce()  # the formula is not linear: entries of one index are added up first
             values = -grad._values() if maximize else grad._values()
             if values.numel() == 0:
                 continue

@@ -232,7 +232,7 @@ class SWALR(LRScheduler):
     Args:
         optimizer (Optimizer): whose groups' "lr" is set.
         swa_lr (float or list): the last rate, or one for each group.
-        anneal_epochs (int): how many epochs the way takes. Default: 10
+        anneal_epochs (int): how many epochs it takes. Default: 10
         anneal_strategy (str): "cos" for half a cosine, "linear" for a line. Default: "cos"
         last_epoch (int): the epoch to resume after; -1 begins anew. Default: -1
 
@@ -269,7 +269,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _done(self, step: int) -> float:
-        """The share of the way gone at a step, 0 to 1."""
+        """The share of the annealing done at a step, 0 to 1."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
@@ -281,7 +281,7 @@ class SWALR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             target = group["swa_lr"]
-            # Where the way began, told from where it is: the rate may have been changed by others.
+            # Where it began, told from where it is: the rate may have been changed by others.
             start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
             rates.append(target * now + start * (1 - now))
         return rates

@@ -11,13 +11,13 @@ OP, BACKWARD, REGION = 0, 1, 2
 _CATEGORY = ("cpu_op", "backward", "user_annotation")
 
 
-def place(frame: Any) -> str:
+def location(frame: Any) -> str:
     """file(line): function, of a frame (file, line, function, text)."""
     return f"{frame[0]}({frame[1]}): {frame[2]}"
 
 
 class _Times:
-    """Names that PyTorch gives to the same numbers; nothing here runs on another device."""
+    """Names that PyTorch gives to the same values; nothing here runs on another device."""
 
     cpu_time_total: Any
     self_cpu_time_total: Any
@@ -103,7 +103,7 @@ class FunctionEvent(_Times):
         child.cpu_parent = self
 
     is_user_annotation = property(lambda self: self.kind == REGION)
-    stack = property(lambda self: [place(f) for f in self.frames])
+    stack = property(lambda self: [location(f) for f in self.frames])
     cpu_time_total = property(lambda self: self.time_range.elapsed_us())
 
     @property

@@ -47,7 +47,7 @@ def plan(obj: Any, pickle_module: ModuleType, protocol: int, least: int) -> dict
 
 
 class _Trimmed:
-    """One tensor alone becomes contiguous; several keep their places between the first element and the last that they
+    """One tensor alone becomes contiguous; several keep their positions between the first element and the last that they
     look at, and still share them.
     """
 
@@ -62,7 +62,7 @@ class _Trimmed:
         self.first = min(t.storage_offset() for t in full)
         self.nbytes = (max(_last(t) for t in full) + 1 - self.first) * item
 
-    def place(self, tensor: Tensor) -> tuple[Tensor, int, tuple[int, ...]]:
+    def locate(self, tensor: Tensor) -> tuple[Tensor, int, tuple[int, ...]]:
         """(tensor over the memory to write, offset, strides) for one of the tensors"""
         if not hasattr(self, "memory"):
             whole = self.tensors[0].detach()

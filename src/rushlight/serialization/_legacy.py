@@ -41,12 +41,12 @@ def load_stream(source: Source, reader: Reader) -> Any:
     """
     name = source.name
     data, start, swap, dtypes, keys, pos = _pickles(source, reader)
-    places = {}
+    extents = {}
     for key in keys if isinstance(keys, list) else []:
         key = key.decode("ascii", "replace") if isinstance(key, bytes) else str(key)
         if key not in dtypes:
             raise UnpicklingError(f"{name} is damaged: it has a storage {shown(key)} that no tensor uses")
-        places[key], pos = _extent(source, pos, dtypes[key], swap)
+        extents[key], pos = _extent(source, pos, dtypes[key], swap)
     storages = {}
 
     def persistent(saved: Any) -> TypedStorage:
@@ -54,9 +54,9 @@ def load_stream(source: Source, reader: Reader) -> Any:
             return saved[1]  # a class with its source beside it
         kind, key, location, count, *view = storage_id(saved)
         if key not in storages:
-            if key not in places:
+            if key not in extents:
                 raise UnpicklingError(f"{name} is truncated or damaged: storage {shown(key)} is missing")
-            first, length = places[key]
+            first, length = extents[key]
             if count * kind.dtype.itemsize != length:
                 raise UnpicklingError(f"{name} is damaged: storage {shown(key)} should have {count} elements")
             storages[key] = reader.make(

@@ -199,10 +199,10 @@ def storages_of(archive: Any, reader: Any, mapped: Any = None, folder: str = "da
 
     def read(entry: str, length: int, item: int) -> Tensor:
         if mapped is not None and length and not swap:
-            place = archive.place(entry)
+            at = archive.offset(entry)
             # Entries of an archive that was packed again may begin anywhere; elements must be aligned.
-            if place is not None and place % 8 == 0:
-                return rl.from_numpy(mapped[place : place + length])
+            if at is not None and at % 8 == 0:
+                return rl.from_numpy(mapped[at : at + length])
         data = rl.empty(length, dtype=rl.uint8)
         if length:
             archive.read_into(entry, data)

@@ -20,20 +20,20 @@ def register_package(
 
     Args:
         priority (int): lower ones are asked first.
-        tagger (callable): from a storage to the text that files have for its place, or None.
-        deserializer (callable): from (storage, text) to the storage in that place, or None.
+        tagger (callable): from a storage to the location that files name, or None.
+        deserializer (callable): from (storage, text) to the storage at that location, or None.
 
     Example:
         >>> def tagger(storage):
         ...     return "mine" if storage.device.type == "mine" else None
-        >>> torch.serialization.register_package(50, tagger, lambda storage, place: None)
+        >>> torch.serialization.register_package(50, tagger, lambda storage, location: None)
     """
     _packages.append((priority, tagger, deserializer))
     _packages.sort(key=lambda row: row[0])
 
 
 def location_tag(storage: Any) -> str:
-    """The text that a file has for the place of a storage.
+    """The location of a storage, as a file names it.
 
     Args:
         storage (UntypedStorage): any.
@@ -50,7 +50,7 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """A storage in the place that a file names: on the CPU, on a device that has a backend, or nowhere ("meta").
+    """A storage at the location that a file names: on the CPU, on a device that has a backend, or nowhere ("meta").
 
     Args:
         storage (UntypedStorage): as it was read.
@@ -109,7 +109,7 @@ class Placement:
         """Whether such a storage goes to the device without memory, so that its bytes need not be read."""
         return self.function is None and self._target(location).split(":")[0] == "meta"
 
-    def place(self, storage: TypedStorage, location: str) -> TypedStorage:
+    def locate(self, storage: TypedStorage, location: str) -> TypedStorage:
         """The typed storage, moved."""
         if self.is_nowhere(location):
             return storage

@@ -206,7 +206,7 @@ class _TensorPickling:
     def _quantized(self, t: Any) -> tuple[Any, tuple[Any, ...]]:
         ints, size = t._bytes_in_files(), tuple(t.size())
         stored, offset, stride = self._stored(ints, storage_name(t.dtype), bare=False)
-        if ints.shape != t.shape:  # packed: their places are those of whole rows
+        if ints.shape != t.shape:  # packed: their positions are those of whole rows
             stride = t.contiguous().stride()
         hooks: OrderedDict[str, Any] = OrderedDict()
         args = (stored, offset, size, tuple(stride), t._quantizer.parts(), False, hooks)
@@ -358,7 +358,7 @@ class _Pickler(_TensorPickling, _PythonPickler):
         requires_grad: bool,
         hooks: OrderedDict[Any, Any],
     ) -> None:
-        """What save_reduce writes, as one piece: its numbers are shared with nothing, so that none need be found again."""
+        """What save_reduce writes, as one piece: its memo indices are shared with nothing, so that none need be found again."""
         self.save(_PLAIN_TENSOR)
         self.write(pickle.MARK + pickle.MARK)
         for part in stored.identity:

@@ -49,7 +49,7 @@ class Reader:
         if self.placement.is_nowhere(location):
             return typed(rl.empty(length, dtype=rl.uint8, device="meta"), dtype)
         data = rl.empty(length, dtype=rl.uint8) if _options.skips_data() else read()
-        return self.placement.place(typed(data, dtype), location)
+        return self.placement.locate(typed(data, dtype), location)
 
 
 def run_safely(

@@ -47,10 +47,10 @@ class PyTorchFileReader:
 
     def get_record_offset(self, name: str) -> int:
         """Where the bytes of a record begin in the file."""
-        place = self._archive.place(name)
-        if place is None:
-            raise RuntimeError(f"record {name} is compressed, so it has no place of its own in the file")
-        return place
+        offset = self._archive.offset(name)
+        if offset is None:
+            raise RuntimeError(f"record {name} is compressed, so it has no offset of its own in the file")
+        return offset
 
     def get_record_header_offset(self, name: str) -> int:
         return self._archive._info(name).header_offset

@@ -166,7 +166,7 @@ class _Storages:
         offset, stride = tensor.storage_offset(), tensor.stride()
         keeper = tensor
         if identity in self.plan:
-            keeper, offset, stride = self.plan[identity].place(tensor)
+            keeper, offset, stride = self.plan[identity].locate(tensor)
         item = 1 if kind is None else tensor.element_size()
         key = self.keys.setdefault(identity, (len(self.found), tensor.dtype))
         if key[0] == len(self.found):

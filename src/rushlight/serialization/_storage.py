@@ -89,9 +89,9 @@ def tensor_of(
     return empty.set_(untyped, offset, size, stride)
 
 
-def _whole(numbers: tuple[int, ...], what: str) -> tuple[int, ...]:
-    if not isinstance(numbers, (tuple, list)):
-        raise ValueError(f"{shown(numbers)} is not a {what}")
-    if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers):
-        raise ValueError(f"{what} ({', '.join(map(shown, numbers[:64]))}) is not possible")
-    return tuple(numbers)
+def _whole(values: tuple[int, ...], what: str) -> tuple[int, ...]:
+    if not isinstance(values, (tuple, list)):
+        raise ValueError(f"{shown(values)} is not a {what}")
+    if not all(type(n) is int and 0 <= n < 1 << 62 for n in values):
+        raise ValueError(f"{what} ({', '.join(map(shown, values[:64]))}) is not possible")
+    return tuple(values)

@@ -71,7 +71,7 @@ class ZipWriter:
         for raw, crc, size, offset in self.entries:
             big = max(size, offset) >= _LIMIT
             extra = struct.pack("<HHQQQ", 1, 24, size, size, offset) if big else b""
-            length, place = (_LIMIT, _LIMIT) if big else (size, offset)
+            length, where = (_LIMIT, _LIMIT) if big else (size, offset)
             fields = (
                 45,
                 45 if big else 20,
@@ -88,7 +88,7 @@ class ZipWriter:
                 0,
                 0,
                 0,
-                place,
+                where,
             )
             self._write(struct.pack("<4s6H3I5H2I", b"PK\1\2", *fields) + raw + extra)
         length, count = self.at - start, len(self.entries)
@@ -182,7 +182,7 @@ class ZipReader:
                 )
         return info.file_size
 
-    def place(self, entry: str) -> int | None:
+    def offset(self, entry: str) -> int | None:
         """The position of a stored entry's first byte in the file; None when it is compressed."""
         info = self._info(entry)
         if info.compress_type != zipfile.ZIP_STORED:
@@ -204,7 +204,7 @@ class ZipReader:
 
     def read_into(self, entry: str, tensor: Tensor) -> None:
         """Reads a whole entry into a tensor of bytes of its length, and checks its sum."""
-        info, at = self._info(entry), self.place(entry)
+        info, at = self._info(entry), self.offset(entry)
         sums = bool(info.CRC) and _options.get_crc32_options()  # zero means that the writer left sums out
         if at is not None and self.descriptor is not None:
             try:

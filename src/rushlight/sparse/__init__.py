@@ -19,14 +19,14 @@ from rushlight.sparse._legacy import DoubleTensor as DoubleTensor
 from rushlight.sparse._legacy import FloatTensor as FloatTensor
 from rushlight.sparse._legacy import IntTensor as IntTensor
 from rushlight.sparse._legacy import LongTensor as LongTensor
-from rushlight.sparse._products import addmm as addmm
-from rushlight.sparse._products import hspmm as hspmm
-from rushlight.sparse._products import mm as mm
-from rushlight.sparse._products import sampled_addmm as sampled_addmm
-from rushlight.sparse._products import smm as smm
-from rushlight.sparse._products import spdiags as spdiags
-from rushlight.sparse._products import spmm as spmm
-from rushlight.sparse._products import sspaddmm as sspaddmm
+from rushlight.sparse._matmul import addmm as addmm
+from rushlight.sparse._matmul import hspmm as hspmm
+from rushlight.sparse._matmul import mm as mm
+from rushlight.sparse._matmul import sampled_addmm as sampled_addmm
+from rushlight.sparse._matmul import smm as smm
+from rushlight.sparse._matmul import spdiags as spdiags
+from rushlight.sparse._matmul import spmm as spmm
+from rushlight.sparse._matmul import sspaddmm as sspaddmm
 
 __all__ = [
     "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",

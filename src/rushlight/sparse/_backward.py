@@ -34,7 +34,7 @@ def _end(root, grad):
     if root.layout is not rl.sparse_coo:
         return root.to_dense(), grad.to_dense() if isinstance(grad, SparseTensor) else grad
     if isinstance(grad, SparseTensor):
-        same = grad._places.shape == root._places.shape and rl.equal(grad._places, root._places)
+        same = grad._coords.shape == root._coords.shape and rl.equal(grad._coords, root._coords)
         if same and (root._coalesced or root.layout is not rl.sparse_coo):
             return root._entries, grad._entries
         grad = grad.to_dense()

@@ -1,6 +1,6 @@
 """Compressed layouts in their general form: blocks (BSR, BSC), batches of matrices, entries that are tensors.
 
-One matrix of numbers by rows or columns is a `SparseCsrTensor` or `SparseCscTensor` (_compressed.py). Everything else is
+One matrix of scalars by rows or columns is a `SparseCsrTensor` or `SparseCscTensor` (_compressed.py). Everything else is
 kept here by its parts, (*batch, rows or columns of blocks + 1) starts, (*batch, nnz) other indices and
 (*batch, nnz, *block, *dense) values; zero-preserving ops act on the values, the rest goes by way of coordinates.
 """
@@ -148,7 +148,7 @@ class SparseBlockTensor(SparseCompressedTensor):
             out = kwargs.pop("out")
             return out.copy_(func(*args, **kwargs))
         if name in ("mm", "matmul", "__matmul__", "mv", "addmm", "addmv", "bmm", "linear", "baddbmm"):
-            plain = [_for_products(a) if isinstance(a, cls) else a for a in args]
+            plain = [_as_matrix(a) if isinstance(a, cls) else a for a in args]
             return func(*plain, **kwargs)
         mine = next((a for a in args if isinstance(a, cls)), None)
         layout = "compressed blocks" if mine is None else mine.layout
@@ -235,14 +235,14 @@ class SparseBlockTensor(SparseCompressedTensor):
         down, across = rl.arange(high).repeat_interleave(wide), rl.arange(wide).repeat(high)
         row = (row.unsqueeze(1) * high + down).flatten()
         column = (column.unsqueeze(1) * wide + across).flatten()
-        places = [row, column]
+        coords = [row, column]
         item = item.repeat_interleave(high * wide)
         for size in reversed(self.shape[: self._batch()]):
-            places.insert(0, item % size)
+            coords.insert(0, item % size)
             item = item // size
         values = entries.reshape(row.numel(), *entries.shape[3:])
         in_order = KINDS[self._layout] == (True, False)
-        return make(rl.stack(places), values, self.shape, in_order)
+        return make(rl.stack(coords), values, self.shape, in_order)
 
     def __repr__(self, **kwargs):
         first, second = ("crow", "col") if KINDS[self._layout][0] else ("ccol", "row")
@@ -289,7 +289,7 @@ def _selected(a, dim, index):
 
 
 def smallest(layout, starts, others, values, size):
-    """Parts that fit, as the class that serves them."""
+    """Parts that fit, as the class that holds them."""
     result = assemble(layout, starts, others, values, size)
     if KINDS[layout][1] or len(size) > 2:
         return result
@@ -346,7 +346,7 @@ def _transposed(a, dim0=-2, dim1=-1):
     return assemble(others[a._layout], a._starts, a._others, values, size)._seen_from(a)
 
 
-def _for_products(a):
+def _as_matrix(a):
     """One matrix as compressed rows, a batch as coordinates: what products take."""
     coordinates = a.to_sparse()
     return coordinates.to_sparse(layout=rl.sparse_csr) if a.dim() == 2 else coordinates
@@ -400,8 +400,8 @@ def from_dense(dense, layout, blocksize=None, dense_dim=0):
     if not blocks and dense.dim() == 2:
         from rushlight.sparse._compressed import _assemble, class_of
 
-        places = rl.stack((own, others) if by_rows else (others, own))
-        return _assemble(class_of(layout), starts.reshape(-1), places, values, dense.shape)
+        coords = rl.stack((own, others) if by_rows else (others, own))
+        return _assemble(class_of(layout), starts.reshape(-1), coords, values, dense.shape)
     return assemble(
         layout,
         starts.reshape(*batch, starts.size(1)),

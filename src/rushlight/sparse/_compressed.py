@@ -14,7 +14,7 @@ from rushlight.sparse._coo import SparseTensor, make
 
 
 class SparseCompressedTensor(SparseTensor):
-    """_starts: (n + 1,) where the entries of each row (`_along` 0) or column (1) begin; _places: (2, nnz) in that order."""
+    """_starts: (n + 1,) where the entries of each row (`_along` 0) or column (1) begin; _coords: (2, nnz) in that order."""
 
     is_sparse = False
     _along: int
@@ -52,7 +52,7 @@ class SparseCompressedTensor(SparseTensor):
         return self._with(self._entries.clone()) if shared else self
 
     def _with(self, entries):
-        return _assemble(type(self), self._starts, self._places, entries, self.shape)
+        return _assemble(type(self), self._starts, self._coords, entries, self.shape)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         """The same entries as coordinates, or in another layout."""
@@ -61,10 +61,10 @@ class SparseCompressedTensor(SparseTensor):
 
             return converted(self, layout, blocksize, dense_dim)
         _text.check_sparse_dim(self, sparse_dim, 2)
-        return make(self._places, self._entries, self.shape, self._along == 0)
+        return make(self._coords, self._entries, self.shape, self._along == 0)
 
     def __repr__(self, **kwargs):
-        other = self._places[1 - self._along].to(self._starts.dtype)
+        other = self._coords[1 - self._along].to(self._starts.dtype)
         first, second = ("crow", "col") if self._along == 0 else ("ccol", "row")
         parts = [(f"{first}_indices", self._starts), (f"{second}_indices", other), ("values", self._entries)]
         return _text.describe(self, parts, own_line=False)
@@ -73,11 +73,11 @@ class SparseCompressedTensor(SparseTensor):
 
     def __deepcopy__(self, memo):
         entries = self._entries.detach().clone().requires_grad_(self.requires_grad)
-        return _assemble(type(self), self._starts.clone(), self._places.clone(), entries, self.shape)
+        return _assemble(type(self), self._starts.clone(), self._coords.clone(), entries, self.shape)
 
     def __reduce_ex__(self, protocol):
-        places = self._places[1 - self._along].to(self._starts.dtype)
-        return _rebuild, (self.layout, self._starts, places, self._entries.detach(), tuple(self.shape))
+        coords = self._coords[1 - self._along].to(self._starts.dtype)
+        return _rebuild, (self.layout, self._starts, coords, self._entries.detach(), tuple(self.shape))
 
 
 class SparseCsrTensor(SparseCompressedTensor):
@@ -94,7 +94,7 @@ class SparseCsrTensor(SparseCompressedTensor):
         return self._starts
 
     def col_indices(self):
-        return self._places[1].to(self._starts.dtype)
+        return self._coords[1].to(self._starts.dtype)
 
 
 class SparseCscTensor(SparseCompressedTensor):
@@ -110,7 +110,7 @@ class SparseCscTensor(SparseCompressedTensor):
         return self._starts
 
     def row_indices(self):
-        return self._places[0].to(self._starts.dtype)
+        return self._coords[0].to(self._starts.dtype)
 
 
 def class_of(layout):
@@ -122,9 +122,9 @@ def class_of(layout):
     )
 
 
-def _assemble(kind, starts, places, entries, size):
+def _assemble(kind, starts, coords, entries, size):
     tensor = rl.zeros((), dtype=entries.dtype).expand(tuple(size)).as_subclass(kind)
-    tensor._starts, tensor._places, tensor._entries, tensor._coalesced = starts, places, entries, True
+    tensor._starts, tensor._coords, tensor._entries, tensor._coalesced = starts, coords, entries, True
     return tensor
 
 
@@ -171,7 +171,23 @@ def sparse_csr_tensor(
     check_invariants: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A sparse matrix given by where its rows begin, the columns of its entries, and their values."""
+    """A sparse matrix by rows: where they begin, the columns of the entries, and their values.
+
+    Args:
+        crow_indices (Tensor): (*batch, rows + 1), rising from 0 to the number of entries.
+        col_indices (Tensor): (*batch, entries), rising within a row.
+        values (Tensor): (*batch, entries, *dense).
+        size (sequence of ints): Default: None, the least that holds the indices
+        dtype (dtype): of the values. Default: None, as they are
+        device (device): where the result lives. Default: None
+        requires_grad (bool): whether autograd records what is computed from it. Default: False
+        check_invariants (bool): whether indices are checked. Default: None, where that is asked for
+
+    Example:
+        >>> torch.sparse_csr_tensor([0, 1, 2], [1, 0], [3.0, 4.0], (2, 2)).to_dense()
+        tensor([[0., 3.],
+                [4., 0.]])
+    """
     return _compressed(
         rl.sparse_csr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
     )
@@ -190,7 +206,19 @@ def sparse_csc_tensor(
     check_invariants: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A sparse matrix given by where its columns begin, the rows of its entries, and their values."""
+    """A sparse matrix by columns: where they begin, the rows of the entries, and their values.
+
+    Args:
+        ccol_indices (Tensor): (*batch, columns + 1), rising from 0 to the number of entries.
+        row_indices (Tensor): (*batch, entries), rising within a column.
+        values (Tensor): (*batch, entries, *dense).
+        size, dtype, device, requires_grad, check_invariants: as of torch.sparse_csr_tensor.
+
+    Example:
+        >>> torch.sparse_csc_tensor([0, 1, 2], [1, 0], [3.0, 4.0], (2, 2)).to_dense()
+        tensor([[0., 4.],
+                [3., 0.]])
+    """
     return _compressed(
         rl.sparse_csc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
     )
@@ -209,7 +237,19 @@ def sparse_bsr_tensor(
     check_invariants: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A sparse matrix of blocks, given by where its rows of blocks begin, the columns of its blocks, and the blocks."""
+    """A sparse matrix of blocks by rows of blocks: where they begin, the columns of the blocks, and the blocks.
+
+    Args:
+        crow_indices (Tensor): (*batch, block rows + 1), rising from 0 to the number of blocks.
+        col_indices (Tensor): (*batch, blocks), rising within a row.
+        values (Tensor): (*batch, blocks, rows of a block, its columns, *dense).
+        size, dtype, device, requires_grad, check_invariants: as of torch.sparse_csr_tensor.
+
+    Example:
+        >>> torch.sparse_bsr_tensor([0, 1], [1], torch.ones(1, 2, 2), (2, 4)).to_dense()
+        tensor([[0., 0., 1., 1.],
+                [0., 0., 1., 1.]])
+    """
     return _compressed(
         rl.sparse_bsr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
     )
@@ -228,7 +268,21 @@ def sparse_bsc_tensor(
     check_invariants: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A sparse matrix of blocks, given by where its columns of blocks begin, the rows of its blocks, and the blocks."""
+    """A sparse matrix of blocks by columns of blocks: where they begin, the rows of the blocks, and the blocks.
+
+    Args:
+        ccol_indices (Tensor): (*batch, block columns + 1), rising from 0 to the number of blocks.
+        row_indices (Tensor): (*batch, blocks), rising within a column.
+        values (Tensor): (*batch, blocks, rows of a block, its columns, *dense).
+        size, dtype, device, requires_grad, check_invariants: as of torch.sparse_csr_tensor.
+
+    Example:
+        >>> torch.sparse_bsc_tensor([0, 1], [1], torch.ones(1, 2, 2), (4, 2)).to_dense()
+        tensor([[0., 0.],
+                [0., 0.],
+                [1., 1.],
+                [1., 1.]])
+    """
     return _compressed(
         rl.sparse_bsc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
     )
@@ -247,7 +301,20 @@ def sparse_compressed_tensor(
     check_invariants: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A sparse matrix in the compressed layout that is named: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc."""
+    """A sparse matrix in the compressed layout that is named.
+
+    Args:
+        compressed_indices (Tensor): where rows (or columns) begin.
+        plain_indices (Tensor): columns (or rows) of the entries or blocks.
+        values (Tensor): the entries or blocks.
+        size (sequence of ints): Default: None, the least that holds the indices
+        layout (layout): torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc, which must be given. Default: None
+        dtype, requires_grad, check_invariants: as of torch.sparse_csr_tensor.
+
+    Example:
+        >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [3.0, 4.0], layout=torch.sparse_csr).shape
+        torch.Size([2, 2])
+    """
     if layout is None:
         raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
     return _compressed(

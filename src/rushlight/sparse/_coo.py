@@ -51,14 +51,14 @@ class SparseTensor(Tensor):
     _unchecked = False  # whether indices may lie outside: looked at before anything reads them
 
     @property
-    def _places(self):
+    def _coords(self):
         if self._unchecked:
-            _check_places(self._stored, self.shape)
+            _check_coords(self._stored, self.shape)
             self._unchecked = False
         return self._stored
 
-    @_places.setter
-    def _places(self, indices):
+    @_coords.setter
+    def _coords(self, indices):
         self._stored = indices
 
     @classmethod
@@ -148,23 +148,23 @@ class SparseTensor(Tensor):
         if self._coalesced or self._nnz() <= 1:
             return self._with(entries)
         if self.sparse_dim() == 0:
-            return make(self._places[:, :1], entries[:1], self.shape, False)
+            return make(self._coords[:, :1], entries[:1], self.shape, False)
         keys, inverse = rl.unique(self._keys(), return_inverse=True)
         if keys.numel() == self._nnz():
             return self._with(entries)
         first = rl.empty(keys.numel(), dtype=rl.int64)
         first[inverse] = rl.arange(self._nnz())
-        return make(self._places[:, first], entries[first], self.shape, False)
+        return make(self._coords[:, first], entries[first], self.shape, False)
 
     def _picked(self, dense):
         """The elements of a dense tensor at the indices of the entries."""
-        return dense[tuple(self._places)] if self.sparse_dim() else dense.unsqueeze(0)
+        return dense[tuple(self._coords)] if self.sparse_dim() else dense.unsqueeze(0)
 
     def _as_gradient(self, shared):
         """This tensor as somebody's .grad, which is going to be added to: a copy if others hold it."""
         if not shared and self._entries.is_contiguous() and self._stored.is_contiguous():
             return self
-        return make(self._places.clone(), self._entries.contiguous().clone(), self.shape, self._coalesced)
+        return make(self._coords.clone(), self._entries.contiguous().clone(), self.shape, self._coalesced)
 
     @property
     def grad_fn(self):
@@ -196,7 +196,7 @@ class SparseTensor(Tensor):
 
     def indices(self):
         self._need_coalesced("indices")
-        return self._places
+        return self._coords
 
     def values(self):
         self._need_coalesced("values")
@@ -233,14 +233,14 @@ class SparseTensor(Tensor):
 
     def _with(self, entries):
         """Other values at the same indices."""
-        result = make(self._places, entries, self.shape, self._coalesced)
+        result = make(self._coords, entries, self.shape, self._coalesced)
         result.__dict__.update({k: v for k, v in self.__dict__.items() if k == "_starts"})
         return result
 
     def _keys(self, leave_out=None):
         """(nnz,) the flat index of each entry, the last sparse dimension counting fastest."""
         key = rl.zeros(self._nnz(), dtype=rl.int64)
-        for d, row in enumerate(self._places):
+        for d, row in enumerate(self._coords):
             if d != leave_out:
                 key = key * self.size(d) + row
         return key
@@ -248,7 +248,7 @@ class SparseTensor(Tensor):
     def _row_starts(self):
         """(rows + 1,) where the entries of each row begin; of coalesced matrices, whose entries are in that order."""
         if "_starts" not in self.__dict__:
-            self._starts = rl.searchsorted(self._places[0].contiguous(), rl.arange(self.size(0) + 1))
+            self._starts = rl.searchsorted(self._coords[0].contiguous(), rl.arange(self.size(0) + 1))
         return self._starts
 
     def _summed(self):
@@ -259,11 +259,11 @@ class SparseTensor(Tensor):
         """The same tensor with its entries sorted and each index named once."""
         if self._coalesced:
             return self
-        places, entries, sizes = self._places, self._entries, self.shape[: self.sparse_dim()]
+        coords, entries, sizes = self._coords, self._entries, self.shape[: self.sparse_dim()]
         if self.sparse_dim() == 0 or self._nnz() == 0:
             if self._nnz() > 1:
-                places, entries = places[:, :1], entries.sum(0, keepdim=True, dtype=entries.dtype)
-            return make(places, entries, self.shape, True)
+                coords, entries = coords[:, :1], entries.sum(0, keepdim=True, dtype=entries.dtype)
+            return make(coords, entries, self.shape, True)
         unique, inverse = rl.unique(self._keys(), return_inverse=True)
         summed = rl.zeros((unique.numel(), *entries.shape[1:]), dtype=entries.dtype)
         summed = summed.index_add(0, inverse, entries)
@@ -278,7 +278,7 @@ class SparseTensor(Tensor):
         if self.sparse_dim() == 0:
             return entries.sum(0, dtype=entries.dtype)
         whole = rl.zeros(tuple(self.shape), dtype=entries.dtype)
-        return whole.index_put_(tuple(self._places), entries, accumulate=not self._coalesced)
+        return whole.index_put_(tuple(self._coords), entries, accumulate=not self._coalesced)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
         if layout is None or layout is rl.sparse_coo:
@@ -379,13 +379,13 @@ class SparseTensor(Tensor):
         return self
 
     def __repr__(self, **kwargs):
-        return _text.describe(self, [("indices", self._places), ("values", self._entries)], own_line=True)
+        return _text.describe(self, [("indices", self._coords), ("values", self._entries)], own_line=True)
 
     __str__ = __repr__
 
     def __deepcopy__(self, memo):
         entries = self._entries.detach().clone().requires_grad_(self.requires_grad)
-        made = memo[id(self)] = make(self._places.clone(), entries, self.shape, self._coalesced)
+        made = memo[id(self)] = make(self._coords.clone(), entries, self.shape, self._coalesced)
         if self.grad is not None:
             from copy import deepcopy
 
@@ -393,7 +393,7 @@ class SparseTensor(Tensor):
         return made
 
     def __reduce_ex__(self, protocol):
-        return make, (self._places, self._entries.detach(), tuple(self.shape), self._coalesced)
+        return make, (self._coords, self._entries.detach(), tuple(self.shape), self._coalesced)
 
 
 rl._C.ops["_set_sparse_type"](SparseTensor)
@@ -435,7 +435,24 @@ def sparse_coo_tensor(
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:
-    """A sparse tensor with `values` at the indices that the columns of `indices` name; the rest is zero."""
+    """A sparse tensor with values at the indices that the columns of `indices` name; the rest is zero.
+
+    Args:
+        indices (Tensor): (sparse dimensions, entries), integers.
+        values (Tensor): (entries, *dense dimensions).
+        size (sequence of ints): Default: None, the least that holds the indices
+        dtype (dtype): of the values. Default: None, as they are
+        device (device): where the result lives. Default: None, where the values live
+        pin_memory (bool): accepted. Default: False
+        requires_grad (bool): whether autograd records what is computed from it. Default: False
+        check_invariants (bool): whether indices are checked. Default: None, where that is asked for
+        is_coalesced (bool): says that no index is there twice. Default: None
+
+    Example:
+        >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+        tensor([[0., 0., 3.],
+                [4., 0., 0.]])
+    """
     if values is None:
         size = size if indices is None else indices
         if size is None:
@@ -473,7 +490,7 @@ def sparse_coo_tensor(
     indices = indices.detach()
     tensor = make(indices, values, size, nnz < 2 if is_coalesced is None else bool(is_coalesced))
     if check:
-        _check_places(indices, size)
+        _check_coords(indices, size)
         _check_distinct(tensor, is_coalesced)
     else:  # as PyTorch does not look now, but before they are used
         tensor._unchecked = True
@@ -486,7 +503,7 @@ def _check_distinct(tensor, is_coalesced):
         if not bool((keys[1:] > keys[:-1]).all()):
             raise RuntimeError(
                 "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor: they must be in order, "
-                "each place named once"
+                "each index named once"
             )
 
 
@@ -510,7 +527,7 @@ def _checked_size(indices, values, size):
     return size
 
 
-def _check_places(indices, size):
+def _check_coords(indices, size):
     if indices.numel() == 0:
         return
     lowest, highest = (x.tolist() for x in indices.aminmax(dim=1))
@@ -535,8 +552,8 @@ def to_sparse(dense, sparse_dim=None):
     if sparse_dim == 0:
         nnz = int(bool(filled.any())) if dense.dim() == 0 else 1
         return make(rl.empty((0, nnz), dtype=rl.int64), dense.unsqueeze(0)[:nnz], dense.shape, True)
-    places = where.t().contiguous()
-    return make(places, dense[tuple(places)], dense.shape, True)
+    coords = where.t().contiguous()
+    return make(coords, dense[tuple(coords)], dense.shape, True)
 
 
 def _validate_sparse_coo_tensor_args(indices, values, size, is_coalesced=None, check_pinning=None):

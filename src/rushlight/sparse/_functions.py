@@ -23,7 +23,7 @@ def is_sparse(x):
 
 def _at(dense, sparse):
     """The elements of a dense tensor at a sparse one's indices, broadcast to its shape first."""
-    return dense.expand(tuple(sparse.shape))[tuple(sparse._places)]
+    return dense.expand(tuple(sparse.shape))[tuple(sparse._coords)]
 
 
 @handles("add")
@@ -47,9 +47,9 @@ def add(a, b, *, alpha=1):
         # are expanded), others stand one behind the other until somebody coalesces them.
         dense = a._entries.is_contiguous() and b._entries.is_contiguous()
         coalesced = a._coalesced and b._coalesced
-        if (dense or coalesced) and a._places.shape == b._places.shape and rl.equal(a._places, b._places):
-            return make(a._places, parts[0] + parts[1], a.shape, coalesced)
-        result = make(rl.cat([a._places, b._places], 1), rl.cat(parts), a.shape)
+        if (dense or coalesced) and a._coords.shape == b._coords.shape and rl.equal(a._coords, b._coords):
+            return make(a._coords, parts[0] + parts[1], a.shape, coalesced)
+        result = make(rl.cat([a._coords, b._coords], 1), rl.cat(parts), a.shape)
         if coalesced:
             return result.coalesce()
         if dense and a.sparse_dim() and _ordered(a._keys()) and _ordered(b._keys()):
@@ -64,7 +64,7 @@ def add(a, b, *, alpha=1):
             f"add: expected 'self' and 'other' to have same size, but self has size {tuple(a.shape)} while other has "
             f"size {tuple(b.shape)} (FYI: op requires that there be no broadcasting)"
         )
-    return a.index_put(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
+    return a.index_put(tuple(b._coords), (alpha * b._entries).to(a.dtype), accumulate=True)
 
 
 def _add_of_other_density(a, b, dtype):
@@ -91,7 +91,7 @@ def sub(a, b, *, alpha=1):
 @handles("add_")
 def add_(a, b, *, alpha=1):
     if not is_sparse(a):
-        return a.index_put_(tuple(b._places), (alpha * b._entries).to(a.dtype), accumulate=True)
+        return a.index_put_(tuple(b._coords), (alpha * b._entries).to(a.dtype), accumulate=True)
     return written(a, add(a, b, alpha=alpha))
 
 
@@ -149,7 +149,7 @@ def _met(a, b):
         own = (others[at] == keys).nonzero().squeeze(1)
         found = at[own]
     entries = a._entries[own] * b._entries[found]
-    result = make(a._places[:, own], entries, a.shape, True)
+    result = make(a._coords[:, own], entries, a.shape, True)
     return result if layout is rl.sparse_coo else result.to_sparse(layout=layout)
 
 
@@ -159,7 +159,7 @@ def mul(a, b):
         a, b = b, a
     if is_sparse(b) and b.dim() == 0:
         b = b.to_dense()
-        if a.dim() == 0:  # of two numbers neither has the say about the type
+        if a.dim() == 0:  # of two 0-dim tensors neither has the say about the type
             b = b.to(rl.promote_types(a.dtype, b.dtype))
             a = a.to(b.dtype)
     if is_sparse(b):
@@ -178,10 +178,10 @@ def _spread(a, b):
     """a * b where the dense b is the larger one: the entries of `a` are repeated first."""
     shape = rl.broadcast_shapes(a.shape, b.shape)
     filled = a._with(rl.ones_like(a._entries, dtype=rl.bool)).to_dense().expand(shape)
-    places = filled.flatten(len(shape) - a.dense_dim()).any(-1) if a.dense_dim() else filled
-    places = places.nonzero().t()
-    entries = a.to_dense().expand(shape)[tuple(places)] * b.expand(shape)[tuple(places)]
-    return make(places, entries, shape, True)
+    coords = filled.flatten(len(shape) - a.dense_dim()).any(-1) if a.dense_dim() else filled
+    coords = coords.nonzero().t()
+    entries = a.to_dense().expand(shape)[tuple(coords)] * b.expand(shape)[tuple(coords)]
+    return make(coords, entries, shape, True)
 
 
 @handles("div", "true_divide", "divide")
@@ -286,7 +286,7 @@ def zero_(a):
 def clone(a, *, memory_format=None):
     made = a._with(a._entries.clone())
     if type(made) is SparseTensor:
-        made._places = a._places.clone()
+        made._coords = a._coords.clone()
     return made
 
 
@@ -364,7 +364,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     if not kept:
         return entries.sum(0, dtype=dtype)
     size = [n for d, n in enumerate(input.shape) if d not in dims]
-    return make(input._places[rl.tensor(kept)], entries, size).coalesce()
+    return make(input._coords[rl.tensor(kept)], entries, size).coalesce()
 
 
 @handles("norm", "vector_norm")
@@ -398,14 +398,14 @@ def zeros_like(a, *, dtype=None, layout=None, memory_format=None, **kwargs):
     if memory_format is not None:
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout not in (None, a.layout):
-        return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True).to_sparse(
+        return make(a._coords[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True).to_sparse(
             layout=layout
         )
-    return make(a._places[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
+    return make(a._coords[:, :0], a._entries[:0].to(dtype or a.dtype), a.shape, True)
 
 
 def _filled_like(name):
-    """Compressed tensors keep their places; of coordinates there may be several at one."""
+    """Compressed tensors keep their indices; of coordinates there may be several at one."""
 
     def apply(a, *args, **kwargs):
         if a.layout is rl.sparse_coo:
@@ -532,7 +532,7 @@ def _softmax(input, dim, dtype, log):
     if dim >= a.sparse_dim():
         over = dim - a.sparse_dim() + 1
         return a._with(entries.log_softmax(over) if log else entries.softmax(over))
-    # Entries that agree in all other places are of one group.
+    # Entries that agree in all other indices are of one group.
     groups, of = rl.unique(a._keys(leave_out=dim), return_inverse=True)
     shape = (groups.numel(), *entries.shape[1:])
     most = entries.new_full(shape, float("-inf")).index_reduce(0, of, entries.detach(), "amax")
@@ -579,7 +579,7 @@ def log_softmax(input, dim, *, dtype=None):
     return _softmax(input, dim, dtype, log=True)
 
 
-# The fused operations on lists take dense tensors: these answers send their callers to the composed way.
+# The fused operations on lists take dense tensors: these answers send their callers to the composed code path.
 for _name in ["sgd", "adam", "adamax", "nadam", "radam", "adagrad", "adadelta", "rmsprop", "rprop", "asgd"]:
     HANDLERS[f"{_name}_step"] = lambda *args, **kwargs: False
 HANDLERS.update(scale_=lambda *args: False, norms=lambda *args: (), total_norm=lambda *args: ())

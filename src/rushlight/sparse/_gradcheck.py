@@ -50,7 +50,7 @@ def _shown(result):
 
 
 def _dense(x, masked):
-    """A dense tensor with the numbers of a sparse one, and the way back."""
+    """A dense tensor with the elements of a sparse one, and back."""
     if not isinstance(x, SparseTensor):
         return x, lambda value: value
     if masked:
@@ -59,11 +59,11 @@ def _dense(x, masked):
     dense = x.detach().to_dense().requires_grad_(x.requires_grad)
     layout, hybrid, blocksize = x.layout, x.dense_dim(), x._block() if hasattr(x, "_block") else None
     sizes = dense.shape[: dense.dim() - hybrid]
-    places = rl.ones(sizes).nonzero().t().contiguous()
+    coords = rl.ones(sizes).nonzero().t().contiguous()
 
     def back(value):
         every = make(
-            places, value.reshape(places.size(1), *value.shape[value.dim() - hybrid :]), value.shape, True
+            coords, value.reshape(coords.size(1), *value.shape[value.dim() - hybrid :]), value.shape, True
         )
         if layout is rl.sparse_coo:
             return every

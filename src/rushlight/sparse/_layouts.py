@@ -51,7 +51,7 @@ def converted(a, layout, blocksize=None, dense_dim=None):
             _refuse(
                 source, layout, "for input tensors with sparse_dim()!=2", name, ": go by way of to_dense()"
             )
-        return _from_places(a._summed(), layout, blocksize)
+        return _from_coords(a._summed(), layout, blocksize)
     if KINDS[source][1] and blocks:
         if blocksize not in (None, a._block()):
             changed = f"with blocksize changed from {list(a._block())} to {list(blocksize)}"
@@ -63,7 +63,7 @@ def converted(a, layout, blocksize=None, dense_dim=None):
     elif KINDS[source][1] or blocks:
         if _batch(a):
             _refuse(source, layout, "for batched inputs", name, ": go by way of to_dense()")
-        return _from_places(a.to_sparse()._summed(), layout, blocksize, _index_type(a))
+        return _from_coords(a.to_sparse()._summed(), layout, blocksize, _index_type(a))
     entries, item, row, column = _whole(a)
     return _gathered(layout, entries, item, row, column, a.shape[: _batch(a)], a.shape, _index_type(a))
 
@@ -81,10 +81,10 @@ def _whole(a):
     if isinstance(a, SparseBlockTensor):
         return a._whole()
     entries = a._entries.reshape(a._nnz(), 1, 1, *a._entries.shape[1:])
-    return entries, a._places.new_zeros(a._nnz()), *a._places
+    return entries, a._coords.new_zeros(a._nnz()), *a._coords
 
 
-def _from_places(a, layout, blocksize=None, index_type=rl.int64):
+def _from_coords(a, layout, blocksize=None, index_type=rl.int64):
     """Coordinates in two dimensions, each once, as a compressed layout."""
     entries, item, row, column = _whole(a)
     if blocksize is not None:

@@ -47,7 +47,7 @@ def _sparse_broadcast_to_copy(input, size):
 
 @handles("_sparse_broadcast_to", "_sparse_broadcast_to_copy")
 def _broadcast(input, size):
-    """Each entry once for every place it is repeated at."""
+    """Each entry once for every index it is repeated at."""
     size, more = tuple(size), len(size) - input.dim()
     if more < 0 or any(n != m and m != 1 for n, m in zip(size[more:], input.shape, strict=True)):
         raise RuntimeError(
@@ -56,7 +56,7 @@ def _broadcast(input, size):
         )
     sparse_dim = input.sparse_dim() + more
     values = input._entries.expand(input._nnz(), *size[sparse_dim:])
-    old = [None] * more + list(input._places)
+    old = [None] * more + list(input._coords)
     repeated = [d for d in range(sparse_dim) if d < more or (input.size(d - more) == 1 and size[d] != 1)]
     times = rl.Size([size[d] for d in repeated]).numel()
     grid = rl.arange(times)

@@ -82,8 +82,8 @@ def resize_as(sparse, template):
 
 
 def projection(sparse, mask, accumulate_matches=False):
-    """The tensor with the values that have no entry of the mask at their place set to zero; entries stay as many.
-    With `accumulate_matches` a value counts once for each entry that the mask has at its place."""
+    """The tensor with the values that have no entry of the mask at their index set to zero; entries stay as many.
+    With `accumulate_matches` a value counts once for each entry that the mask has at its index."""
     if not isinstance(mask, _coo.SparseTensor):
         raise RuntimeError("_sparse_mask_projection: the mask must be sparse")
     if sparse.shape != mask.shape:

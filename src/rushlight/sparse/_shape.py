@@ -46,7 +46,7 @@ def permute(a, *given, dims=None):
             "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed. Got the order "
             f"{dims} of {a.dim()} dimensions, of which the first {sparse} are sparse"
         )
-    places = a._places[rl.tensor(dims[:sparse], dtype=rl.int64)]
+    coords = a._coords[rl.tensor(dims[:sparse], dtype=rl.int64)]
     entries = a._entries.permute(0, *(d - sparse + 1 for d in dims[sparse:]))
     size = [a.size(d) for d in dims]
     in_order = dims[:sparse] == list(range(sparse))
@@ -54,8 +54,8 @@ def permute(a, *given, dims=None):
         if in_order:
             return a._with(entries)._seen_from(a)
         kind = SparseCscTensor if isinstance(a, SparseCsrTensor) else SparseCsrTensor
-        return _assemble(kind, a._starts, places, entries, size)._seen_from(a)
-    return make(places, entries, size, a._coalesced and (in_order or a._nnz() < 2))._seen_from(a)
+        return _assemble(kind, a._starts, coords, entries, size)._seen_from(a)
+    return make(coords, entries, size, a._coalesced and (in_order or a._nnz() < 2))._seen_from(a)
 
 
 @handles("_mT")
@@ -69,8 +69,8 @@ def matrix_transpose(a):
 
 @handles("adjoint")
 def adjoint(a):
-    turned = matrix_transpose(a)
-    return turned.conj() if a.is_complex() else turned
+    transposed = matrix_transpose(a)
+    return transposed.conj() if a.is_complex() else transposed
 
 
 @handles("_H")
@@ -103,17 +103,17 @@ def unsqueeze(a, dim):
     dim = _dim(dim, a.dim() + 1)
     if dim > a.sparse_dim():
         entries = a._entries.unsqueeze(dim - a.sparse_dim() + 1)
-        return make(a._places, entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
+        return make(a._coords, entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
     zero = rl.zeros((1, a._nnz()), dtype=rl.int64)
-    places = rl.cat([a._places[:dim], zero, a._places[dim:]])
-    return make(places, a._entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
+    coords = rl.cat([a._coords[:dim], zero, a._coords[dim:]])
+    return make(coords, a._entries, (*a.shape[:dim], 1, *a.shape[dim:]), a._coalesced)
 
 
 @handles("cat", "concat", "concatenate")
 def cat(tensors, dim=0):
     if not all(is_sparse(x) for x in tensors):
         raise RuntimeError("cat: sparse and dense tensors cannot be put together; call .to_dense() first")
-    dim, at, places = _dim(dim, tensors[0].dim()), 0, []
+    dim, at, coords = _dim(dim, tensors[0].dim()), 0, []
     first = tensors[0]
     for i, x in enumerate(tensors):
         if (x.sparse_dim(), x.dense_dim()) != (first.sparse_dim(), first.dense_dim()):
@@ -129,13 +129,13 @@ def cat(tensors, dim=0):
     if dim >= first.sparse_dim():
         return _cat_dense(tensors, dim)
     for x in tensors:
-        moved = x._places.clone()
+        moved = x._coords.clone()
         moved[dim] += at
-        places.append(moved)
+        coords.append(moved)
         at += x.size(dim)
     size = list(tensors[0].shape)
     size[dim] = at
-    return make(rl.cat(places, 1), rl.cat([x._entries for x in tensors]), size)
+    return make(rl.cat(coords, 1), rl.cat([x._entries for x in tensors]), size)
 
 
 def _cat_dense(tensors, dim):
@@ -148,7 +148,7 @@ def _cat_dense(tensors, dim):
         before[along], after[along] = at, size[dim] - at - x.size(dim)
         at += x.size(dim)
         parts.append(rl.cat([x._entries.new_zeros(before), x._entries, x._entries.new_zeros(after)], along))
-    return make(rl.cat([x._places for x in tensors], 1), rl.cat(parts), size)
+    return make(rl.cat([x._coords for x in tensors], 1), rl.cat(parts), size)
 
 
 @handles("stack")
@@ -164,18 +164,18 @@ def index_select(a, dim, index):
         raise IndexError(f"index_select(): index must be within {-a.size(dim)} and {a.size(dim) - 1}")
     index = rl.where(index < 0, index + a.size(dim), index)
     if dim >= a.sparse_dim():
-        return make(a._places, a._entries.index_select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
-    # Each entry comes once for every time that its place is asked for.
+        return make(a._coords, a._entries.index_select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
+    # Each entry comes once for every time that its index is asked for.
     a = a.to_sparse()._summed()
     order = index.reshape(-1).argsort(stable=True)
     begins = rl.searchsorted(index.reshape(-1)[order], rl.arange(a.size(dim) + 1))
-    own = a._places[dim]
+    own = a._coords[dim]
     counts = (begins[1:] - begins[:-1])[own]
     of = rl.repeat_interleave(rl.arange(counts.numel()), counts)
     at = order[rl.arange(of.numel()) + (begins[:-1][own] - counts.cumsum(0) + counts)[of]]
-    places = a._places[:, of].clone()
-    places[dim] = at
-    return make(places, a._entries[of], size).coalesce()
+    coords = a._coords[:, of].clone()
+    coords[dim] = at
+    return make(coords, a._entries[of], size).coalesce()
 
 
 @handles("select", "select_copy")
@@ -188,12 +188,12 @@ def select(a, dim, index):
     index = int(index) % a.size(dim)
     size = [*a.shape[:dim], *a.shape[dim + 1 :]]
     if dim >= a.sparse_dim():
-        return make(a._places, a._entries.select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
-    here = (a._places[dim] == index).nonzero().squeeze(1)
+        return make(a._coords, a._entries.select(dim - a.sparse_dim() + 1, index), size, a._coalesced)
+    here = (a._coords[dim] == index).nonzero().squeeze(1)
     if a.sparse_dim() == 1:
         return a._entries[here].sum(0, dtype=a.dtype)
-    places = rl.cat([a._places[:dim], a._places[dim + 1 :]])[:, here]
-    return make(places, a._entries[here], size, a._coalesced)
+    coords = rl.cat([a._coords[:dim], a._coords[dim + 1 :]])[:, here]
+    return make(coords, a._entries[here], size, a._coalesced)
 
 
 @handles("__getitem__")
@@ -223,8 +223,8 @@ def sparse_mask(a, mask):
     if not is_sparse(a):
         if mask.layout is not rl.sparse_coo and hasattr(mask, "_whole"):
             return _masked_parts(a, mask)
-        return mask._with(a[tuple(mask._places)])
-    # Entries of `a` at the places of the mask, 0 where there are none.
+        return mask._with(a[tuple(mask._coords)])
+    # Entries of `a` at the indices of the mask, 0 where there are none.
     own, wanted = a.to_sparse()._summed(), mask.to_sparse()
     if own._nnz() == 0:
         found = own._entries.new_zeros((wanted._nnz(), *own._entries.shape[1:]))
@@ -270,9 +270,9 @@ def narrow_copy(a, dim, start, length):
     size = [*a.shape[:dim], length, *a.shape[dim + 1 :]]
     if dim >= a.sparse_dim():
         return make(
-            a._places, a._entries.narrow(dim - a.sparse_dim() + 1, start, length).clone(), size, a._coalesced
+            a._coords, a._entries.narrow(dim - a.sparse_dim() + 1, start, length).clone(), size, a._coalesced
         )
-    here = ((a._places[dim] >= start) & (a._places[dim] < start + length)).nonzero().squeeze(1)
-    places = a._places[:, here]
-    places[dim] -= start
-    return make(places, a._entries[here], size, a._coalesced)
+    here = ((a._coords[dim] >= start) & (a._coords[dim] < start + length)).nonzero().squeeze(1)
+    coords = a._coords[:, here]
+    coords[dim] -= start
+    return make(coords, a._entries[here], size, a._coalesced)

@@ -131,7 +131,7 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
 def transform_subclass(
     t: Any, callback: Callable[..., Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """t with callback(name, inner) in the place of each tensor that it wraps."""
+    """t with callback(name, inner) instead of each tensor that it wraps."""
     outer_size = t.size() if outer_size is None else outer_size
     outer_stride = t.stride() if outer_stride is None else outer_stride
     attrs, ctx = t.__tensor_flatten__()

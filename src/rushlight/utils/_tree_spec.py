@@ -43,7 +43,7 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The subtrees of `tree` at the places of this structure's leaves."""
+        """The subtrees of `tree` at this structure's leaves."""
         out: list[Any] = []
         self._flatten_up_to(tree, out)
         return out

@@ -1,6 +1,6 @@
 """Activation checkpointing: drop intermediate results in the forward pass, compute them again in backward.
 
-Two ways. `use_reentrant=False` replaces each tensor that backward would save by a number; the first one asked
+Two algorithms. `use_reentrant=False` replaces each tensor that backward would save by a number; the first one asked
 for runs the function again and collects the tensors by number. `use_reentrant=True` is one autograd Function
 whose backward runs the function and then backward through it.
 """
@@ -199,8 +199,8 @@ class CheckpointFunction(Function):
         ctx.run_function = run_function
         ctx.surroundings = _Surroundings(preserve_rng_state)
         ctx.others = [None if isinstance(x, rl.Tensor) else x for x in args]
-        ctx.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
-        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        ctx.positions = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.positions))
         with rl.no_grad():
             return run_function(*args)
 
@@ -215,7 +215,7 @@ class CheckpointFunction(Function):
                 "use_reentrant=False, or call .backward() without passing the `inputs` argument."
             )
         args = list(ctx.others)
-        for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
+        for i, t in zip(ctx.positions, ctx.saved_tensors, strict=True):
             args[i] = t
         args = detach_variable(tuple(args))
         with ctx.surroundings, rl.enable_grad():
@@ -272,10 +272,10 @@ class _Frame:
         self.complete = False  # whether the forward pass has ended: a backward inside it needs a part only
         self.run = None  # the backward that they were recomputed for
         self.others = [None if isinstance(x, rl.Tensor) else x for x in args]
-        self.places = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
+        self.positions = [i for i, x in enumerate(args) if isinstance(x, rl.Tensor)]
         anchor = rl.empty(0, requires_grad=True)
         with rl.enable_grad():
-            self.inputs = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
+            self.inputs = _SaveInputs.apply(anchor, *(args[i] for i in self.positions)).grad_fn
 
     def pack(self, t: Any) -> Any:
         self.saved.append(_metadata(t))
@@ -312,7 +312,7 @@ class _Frame:
             return tensors[-1]
 
         args = list(self.others)
-        for i, t in zip(self.places, self.inputs.saved_tensors, strict=True):
+        for i, t in zip(self.positions, self.inputs.saved_tensors, strict=True):
             args[i] = t
         try:
             with (

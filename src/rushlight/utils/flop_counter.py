@@ -20,7 +20,7 @@ _custom: dict[Any, Any] = {}  # name of a function -> formula of the user, which
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Any:
     """Decorator: formula(*args, out_val=, **kwargs) counts the operations of a function or of several. It is given
-    shapes in place of tensors, and the tensors themselves with get_raw."""
+    shapes in scope of tensors, and the tensors themselves with get_raw."""
 
     def decorate(formula: Any) -> Any:
         for target in targets if isinstance(targets, (list, tuple)) else (targets,):
@@ -195,16 +195,16 @@ class FlopCounterMode(TorchFunctionMode):
         flat = [x for a in args for x in (a if isinstance(a, (list, tuple)) else (a,))]
         inputs = sum(isinstance(x, rl.Tensor) and x.requires_grad and x.dim() > 1 for x in flat)
         kind = {"convolution": "convolution_backward", "addmm": "mm", "baddbmm": "bmm"}.get(kind, kind)
-        places = self._places()
-        out.register_hook(lambda grad: self._count(kind, flops * inputs, places))
+        scopes = self._scopes()
+        out.register_hook(lambda grad: self._count(kind, flops * inputs, scopes))
 
-    def _places(self) -> Any:
+    def _scopes(self) -> Any:
         return ["Global", *dict.fromkeys(name for _, name in self._running)]
 
-    def _count(self, kind: str, flops: Any, places: Any = None) -> None:
+    def _count(self, kind: str, flops: Any, scopes: Any = None) -> None:
         op = getattr(rl.ops.aten, kind, kind)
-        for place in places or self._places():
-            counts = self.flop_counts.setdefault(place, {})
+        for scope in scopes or self._scopes():
+            counts = self.flop_counts.setdefault(scope, {})
             counts[op] = counts.get(op, 0) + flops
 
     def get_total_flops(self) -> Any:
@@ -213,19 +213,19 @@ class FlopCounterMode(TorchFunctionMode):
 
     def get_flop_counts(self) -> Any:
         """{name of a module: {op: operations}}, with "Global" for all."""
-        return {place: dict(counts) for place, counts in self.flop_counts.items()}
+        return {scope: dict(counts) for scope, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
         """The counts as text, a line for each module and op."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
         rows = [("Module", "FLOP", "% Total")]
-        for place, counts in self.flop_counts.items():
-            level = 0 if place == "Global" else place.count(".") + 1
+        for scope, counts in self.flop_counts.items():
+            level = 0 if scope == "Global" else scope.count(".") + 1
             if level > depth:
                 continue
             for label, flops in (
-                (place, sum(counts.values())),
+                (scope, sum(counts.values())),
                 *((f" - {op}", n) for op, n in counts.items()),
             ):
                 part = f"{100 * flops / total:.2f}%" if total else "0%"

@@ -6,7 +6,7 @@ import secrets
 import sys
 import warnings
 
-from . import _grids, _pictures, _traces, _values
+from . import _grids, _images, _traces, _values
 from ._log import Log, append_line, decode, encode
 from ._state import Env
 
@@ -126,7 +126,7 @@ class Visdom:
         if window is None:
             return self._plot(call, data, win, env, given)
         _values.require(window["type"] == "plot", call, f"window '{win}' shows {window['type']}, not a plot")
-        _values.require(not needs_x, call, f"update='{update}' needs X, the places of the new values")
+        _values.require(not needs_x, call, f"update='{update}' needs X, the x of the new values")
         there = len(window["content"]["data"])
         _values.require(
             name is not None or len(data) == there or (len(data) > there and update == "replace"),
@@ -137,7 +137,7 @@ class Visdom:
         return self._show(call, data, win, env, given, layout, name=name, append=update == "append")
 
     def line(self, Y, X=None, win=None, env=None, opts=None, update=None, name=None):
-        """Y: N values, or N x M for M lines; X: their places, N or like Y."""
+        """Y: N values, or N x M for M lines; X: their x, N or like Y."""
 
         def make(given):
             return _traces.lines(X, Y, given, name)
@@ -154,7 +154,7 @@ class Visdom:
         return self.line(Y, X, win, env, opts, "append" if append else "replace", name)
 
     def bar(self, X, Y=None, win=None, env=None, opts=None):
-        """X: N heights, or N x M: M bars at each of N places."""
+        """X: N heights, or N x M: M bars at each of N labels."""
         opts = _values.options("bar", opts)
         stacked = "stack" if opts.get("stacked") else "group"
         return self._plot("bar", _traces.bars(X, Y, opts), win, env, opts, barmode=stacked)
@@ -213,7 +213,7 @@ class Visdom:
         return self._plot("surf", _grids.surface(X, opts), win, env, opts)
 
     def quiver(self, X, Y, gridX=None, gridY=None, win=None, env=None, opts=None):
-        """Arrows (X, Y), N x M, from the places (gridX, gridY)."""
+        """Arrows (X, Y), N x M, from the points (gridX, gridY)."""
         opts = _values.options("quiver", opts)
         return self._plot("quiver", _grids.arrows(X, Y, gridX, gridY, opts), win, env, opts)
 
@@ -234,16 +234,16 @@ class Visdom:
     def image(self, img, win=None, env=None, opts=None):
         """img: C x H x W or H x W, of 0 to 1 or 0 to 255."""
         opts = _values.options("image", opts)
-        return self._picture("image", _pictures.pixels("image", "img", img), win, env, opts)
+        return self._image("image", _images.pixels("image", "img", img), win, env, opts)
 
     def images(self, tensor, nrow=8, padding=2, win=None, env=None, opts=None):
-        """tensor: B x C x H x W, or a list of pictures, shown in rows of nrow."""
+        """tensor: B x C x H x W, or a list of images, shown in rows of nrow."""
         opts = _values.options("images", opts)
-        return self._picture("images", _pictures.grid("images", tensor, nrow, padding), win, env, opts)
+        return self._image("images", _images.grid("images", tensor, nrow, padding), win, env, opts)
 
-    def _picture(self, call, pixels, win, env, opts):
+    def _image(self, call, pixels, win, env, opts):
         kind = "image_history" if opts.get("store_history") else "image"
-        content = _pictures.image_content(call, pixels, opts)
+        content = _images.image_content(call, pixels, opts)
         opts = {"width": pixels.shape[1], "height": pixels.shape[0], **opts}
         return self._show(call, [{"type": kind, "content": content}], win, env, opts)
 
@@ -257,7 +257,7 @@ class Visdom:
         return self._show("svg", [{"type": "svg", "content": svgstr}], win, env, _values.options("svg", opts))
 
     def matplot(self, plot, opts=None, env=None, win=None):
-        return self.svg(_pictures.figure_svg(plot), win=win, env=env, opts=opts)
+        return self.svg(_images.figure_svg(plot), win=win, env=env, opts=opts)
 
     def close(self, win=None, env=None):
         """Closes a window; all of the env without win."""
@@ -319,7 +319,7 @@ class Visdom:
 
 
 _LEFT_OUT = {
-    "video": "it shows still pictures; vis.image(..., opts={'store_history': True}) keeps all that a window was given",
+    "video": "it shows still images; vis.image(..., opts={'store_history': True}) keeps all that a window was given",
     "audio": "it plays no sound",
     "mesh": "surf and a scatter of N x 3 points show three dimensions",
     "sunburst": "pie shows one level",

@@ -1,4 +1,4 @@
-"""The page: it asks once a second what changed and shows it. Windows are pictures drawn by the server."""
+"""The page: it asks once a second what changed and shows it. Windows are images drawn by the server."""
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>visdom</title>
@@ -39,9 +39,9 @@ function show(w) {
     element('div', section).innerHTML = w.html;
     return;
   }
-  const picture = element('img', section), last = (w.captions || ['']).length - 1;
+  const image = element('img', section), last = (w.captions || ['']).length - 1;
   const turn = i => {
-    picture.src = '/window?' + new URLSearchParams({env, win: w.id, v: w.version, i});
+    image.src = '/window?' + new URLSearchParams({env, win: w.id, v: w.version, i});
     if (caption) caption.textContent = w.captions[i];
   };
   const caption = w.captions ? element('p', section) : null;

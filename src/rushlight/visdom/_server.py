@@ -1,7 +1,7 @@
 """The page: an HTTP server on localhost that shows the windows of a folder of logs.
 
 It answers to names of this machine only (a page elsewhere can't make a browser ask for it under its own name), reads
-nothing but the logs, and sends text as text: windows are pictures, which run nothing.
+nothing but the logs, and sends text as text: windows are images, which run nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ._text import safe_html
 
 _NAMES = ("localhost", "127.0.0.1", "[::1]", "::1")
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'"
-_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+_IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -96,8 +96,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with self.server.lock:
             state = self.server.env(env)
             window = state.windows.get(win) if state else None
-            kind, data = picture(window, i) if window else ("image/svg+xml", message("closed").encode())
-        self._answer(200, kind, data, _PICTURE_POLICY)
+            kind, data = image(window, i) if window else ("image/svg+xml", message("closed").encode())
+        self._answer(200, kind, data, _IMAGE_POLICY)
 
     def _answer(self, status, kind, data, policy=_POLICY):
         self.send_response(status)
@@ -114,19 +114,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def summary(window):
-    """What the page needs to know of a window; texts come with it, pictures are asked for."""
+    """What the page needs to know of a window; texts come with it, images are asked for."""
     result = {key: window[key] for key in ("id", "type", "title", "version")}
     content = window["content"]
     if window["type"] == "text":
         result["html"] = safe_html(str(content))
     elif window["type"] in ("image", "image_history"):
-        pictures = content if window["type"] == "image_history" else [content]
-        result["captions"] = [str(p.get("caption") or "") if isinstance(p, dict) else "" for p in pictures]
+        images = content if window["type"] == "image_history" else [content]
+        result["captions"] = [str(p.get("caption") or "") if isinstance(p, dict) else "" for p in images]
     return result
 
 
-def picture(window, i="-1"):
-    """(type, bytes) of the picture that a window shows."""
+def image(window, i="-1"):
+    """(type, bytes) of the image that a window shows."""
     content = window["content"]
     try:
         if window["type"] == "svg":

@@ -121,7 +121,7 @@ class Env:
 
 
 def _join(traces, new, name, append):
-    """New values into the traces of a window: into the one with that name, else into each in its place."""
+    """New values into the traces of a window: into the one with that name, else into each by its index."""
     for k, trace in enumerate(new):
         if name is not None:
             old = next((t for t in traces if t.get("name") == name), None)

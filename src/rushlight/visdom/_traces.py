@@ -48,7 +48,7 @@ def layout(opts, call):
 
 
 def columns(call, name, value, expected="N or N x M"):
-    """(N, M) numbers; N numbers are one column."""
+    """(N, M) values; N values are one column."""
     result = of_dims(call, name, value, (1, 2), expected)
     return result[:, None] if result.ndim == 1 else result
 
@@ -60,7 +60,7 @@ def lines(X, Y, opts, name):
     if X is None:
         X = np.linspace(0, 1, n)
     else:
-        X = of_dims(call, "X", X, (1, 2), "N numbers, or of the shape of Y")
+        X = of_dims(call, "X", X, (1, 2), "N values, or N x M, the shape of Y")
     if X.ndim == 1:
         X = X[:, None]
     if X.shape[0] != n or X.shape[1] not in (1, m):
@@ -106,12 +106,12 @@ def _with_own_options(trace, opts):
 def _line_colors(call, opts, count):
     if opts.get("linecolor") is None:
         return None
-    colors = of_dims(call, "opts['linecolor']", opts["linecolor"], (1, 2), f"{count} x 3 numbers of 0 to 255")
+    colors = of_dims(call, "opts['linecolor']", opts["linecolor"], (1, 2), f"{count} x 3 values of 0 to 255")
     colors = colors.reshape(1, -1) if colors.ndim == 1 else colors
     require(
         colors.shape == (count, 3) and colors.min() >= 0 and colors.max() <= 255,
         call,
-        f"opts['linecolor'] must be {count} x 3 numbers of 0 to 255, got shape {colors.shape}",
+        f"opts['linecolor'] must be {count} x 3 values of 0 to 255, got shape {colors.shape}",
     )
     return [hex_color(c) for c in colors]
 
@@ -131,7 +131,7 @@ def hex_color(rgb):
 
 def points(X, Y, opts, name):
     call = "scatter"
-    X = of_dims(call, "X", X, (2,), "N x 2 or N x 3 numbers, a point in each row")
+    X = of_dims(call, "X", X, (2,), "N x 2 or N x 3 values, a point in each row")
     n, width = X.shape
     require(width in (2, 3), call, f"X must be N x 2 or N x 3, got shape {X.shape}")
     if Y is None:
@@ -144,7 +144,7 @@ def points(X, Y, opts, name):
         require(
             bool((labels == np.floor(labels)).all()) and labels.min() >= 1,
             call,
-            "Y must hold the labels 1, 2, ... K (whole numbers from 1 on), "
+            "Y must hold the labels 1, 2, ... K (integers from 1 on), "
             f"got values from {labels.min():g} to {labels.max():g}",
         )
         labels = labels.astype(np.int64)
@@ -176,13 +176,13 @@ def points(X, Y, opts, name):
 def _point_colors(call, opts, n, count):
     if opts.get("markercolor") is None:
         return None
-    colors = of_dims(call, "opts['markercolor']", opts["markercolor"], (1, 2), "N, N x 3, K or K x 3 numbers")
+    colors = of_dims(call, "opts['markercolor']", opts["markercolor"], (1, 2), "N, N x 3, K or K x 3 values")
     if colors.ndim == 1:  # how red
         colors = np.stack([colors, 0 * colors, 0 * colors], 1)
     require(
         colors.shape[0] in (n, count) and colors.shape[1] == 3 and colors.min() >= 0 and colors.max() <= 255,
         call,
-        f"opts['markercolor'] must hold numbers of 0 to 255 for each of {n} points or {count} classes "
+        f"opts['markercolor'] must hold values of 0 to 255 for each of {n} points or {count} classes "
         f"(x 3 for red, green and blue), got shape {colors.shape}",
     )
     return [hex_color(c) for c in colors]
@@ -194,18 +194,18 @@ def bars(X, Y, opts):
     n, m = X.shape
     rows = names(call, "rownames", opts, n, "rows of X")
     if Y is not None:
-        Y = of_dims(call, "Y", Y, (1,), f"{n} places for the bars")
-        require(len(Y) == n, call, f"Y must hold a place for each of the {n} rows of X, got {len(Y)}")
+        Y = of_dims(call, "Y", Y, (1,), f"{n} labels for the bars")
+        require(len(Y) == n, call, f"Y must hold a label for each of the {n} rows of X, got {len(Y)}")
     titles = trace_names(call, opts, m, None, "columns of X")
-    places = rows or (plain(Y) if Y is not None else list(range(1, n + 1)))
-    return [{"type": "bar", "x": places, "y": plain(X[:, k]), "name": titles[k]} for k in range(m)]
+    labels = rows or (plain(Y) if Y is not None else list(range(1, n + 1)))
+    return [{"type": "bar", "x": labels, "y": plain(X[:, k]), "name": titles[k]} for k in range(m)]
 
 
 def histogram(X, opts):
     call = "histogram"
-    X = of_dims(call, "X", X, (1,), "N numbers")
+    X = of_dims(call, "X", X, (1,), "N values")
     finite = X[np.isfinite(X)]
-    require(finite.size > 0, call, f"X has {X.size} numbers and none of them is finite")
+    require(finite.size > 0, call, f"X has {X.size} values and none of them is finite")
     count = opts.get("numbins", min(30, finite.size))
     require(
         isinstance(count, (int, np.integer)) and 1 <= count <= 100000,
@@ -248,7 +248,7 @@ def stems(X, Y, opts):
 
 def slices(X, opts):
     call = "pie"
-    X = of_dims(call, "X", X, (1,), "N numbers")
+    X = of_dims(call, "X", X, (1,), "N values")
     require(
         bool(np.isfinite(X).all() and X.min() >= 0 and X.sum() > 0),
         call,

@@ -1,4 +1,4 @@
-"""Arguments as arrays of numbers, and errors that say which argument is wrong, what was expected and what came."""
+"""Arguments as arrays of values, and errors that say which argument is wrong, what was expected and what came."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def describe(value):
 
 
 def array(call, name, value):
-    """The value as float64 numbers; tensors of any library, arrays, numbers and nested lists are taken."""
+    """The value in float64; tensors of any library, arrays, numbers and nested lists are taken."""
     try:
         result = _to_numpy(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -86,13 +86,13 @@ def string(call, name, value):
     return value
 
 
-def plain(numbers):
+def plain(values):
     """Nested lists for JSON, None where a number is not finite."""
-    if numbers.ndim > 1:
-        return [plain(row) for row in numbers]
-    if np.isfinite(numbers).all():
-        return numbers.tolist()
-    return [v if np.isfinite(v) else None for v in numbers.tolist()]
+    if values.ndim > 1:
+        return [plain(row) for row in values]
+    if np.isfinite(values).all():
+        return values.tolist()
+    return [v if np.isfinite(v) else None for v in values.tolist()]
 
 
 def json_value(value):

@@ -1,4 +1,4 @@
-"""rushlight.graph(y): the autograd graph as a picture, folded by module, with the lines that built it."""
+"""rushlight.graph(y): the autograd graph as a drawing, folded by module, with the lines that built it."""
 
 from html import escape
 
@@ -7,19 +7,24 @@ import rushlight as rl
 from .collect import Collected, Group
 from .draw import lifted, lines_of, shape_text, site_text, svg, title_of
 
-__all__ = ["Picture", "graph"]
+__all__ = ["Drawing", "graph"]
 
 
 def graph(output, model=None, *, depth=None):
-    """A picture of what backward of `output` (a tensor, or several) runs through.
+    """A drawing of what backward of `output` runs through.
 
     Shown by notebooks as it is; `.save("net.svg")` or `.save("net.html")` writes a file (in the page, modules open
     and close), `print` shows it as text. Parameters have their names in `model`, or in the modules that ran.
 
     Args:
-        output: what was computed; it must require grad.
-        model: the module whose names are shown.
-        depth: how many levels of modules the SVG opens; as many as stay legible if not given.
+        output (Tensor or sequence of Tensors): what was computed; it must require grad.
+        model (Module): whose names are shown. Default: None
+        depth (int): how many levels of modules the SVG opens. Default: None, as many as stay legible
+
+    Example:
+        >>> net = nn.Linear(2, 1)
+        >>> torch.graph(net(torch.ones(1, 2)).sum()).save("net.svg")
+        'net.svg'
     """
     outputs = [output] if isinstance(output, rl.Tensor) else list(output)
     for t in outputs:
@@ -32,10 +37,10 @@ def graph(output, model=None, *, depth=None):
             )
     if model is not None and not isinstance(model, rl.nn.Module):
         raise TypeError(f"graph: model must be a Module, got {type(model).__name__}")
-    return Picture(Collected(outputs, model), depth)
+    return Drawing(Collected(outputs, model), depth)
 
 
-class Picture:
+class Drawing:
     """What `graph` returns."""
 
     LIMIT = 60  # boxes of an SVG that opens as many modules as stay legible
@@ -45,11 +50,11 @@ class Picture:
         self._edges = lifted(collected)
 
     def svg(self):
-        """The picture as SVG text."""
+        """The drawing as SVG text."""
         return svg(self._collected, self._edges, self._collected.root, self._opened().__contains__)
 
     def _opened(self):
-        """The groups that are drawn open: level by level from the outside, while there is room."""
+        """The groups that are drawn open: level by level from the outside, while they fit."""
         opened, boxes = set(), len(self._collected.root.children)
         level, depth = [self._collected.root], 0
         while level and (self._depth is None or depth < self._depth):
@@ -76,13 +81,13 @@ class Picture:
         return opened
 
     def html(self):
-        """The picture as a page of its own."""
+        """The drawing as a page of its own."""
         from .page import page
 
         return page(self._collected, self._edges)
 
     def save(self, path):
-        """Writes the picture: .svg, .html or .txt, by the ending of the name."""
+        """Writes the drawing: .svg, .html or .txt, by the ending of the name."""
         ending = str(path).rpartition(".")[2].lower()
         writers = {"svg": self.svg, "html": self.html, "htm": self.html, "txt": self.__str__}
         if ending not in writers:

@@ -117,7 +117,7 @@ class Level:
         again = {i: n for n, i in enumerate(keep)}
         self.cells = [self.cells[i] for i in keep]
         links = [(again[i], again[j]) for i, j in links]
-        # The way out lies below everything, also below what data does not leave from.
+        # The edge out lies below everything, also below what data does not leave from.
         self.width, self.height, self.routes = layout(self.cells, links)
         self.inside = (self.width, self.height)
         title = len(title_of(group)) * TITLE + len(site_text(group.site)) * TEXT + 3 * PAD
@@ -138,7 +138,7 @@ class Level:
             x += (self.width - self.inside[0]) / 2
             y += HEADER
         for route in self.routes.values():
-            # What leaves a frame goes on outside of it; a module's own picture ends there.
+            # What leaves a box goes on outside of it; a module's own drawing ends there.
             end = "" if route[-1].item == "out" and self.depth else ' marker-end="url(#arrow)"'
             out.append(f'<path class="e" d="{_curve(route, x, y, self)}"{end}/>')
         for cell in self.cells:

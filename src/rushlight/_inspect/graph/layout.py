@@ -8,7 +8,7 @@ GAP_X, GAP_Y = 18, 26
 
 
 class Cell:
-    """Something with a size that gets a place; `item` None is a bend of a long edge."""
+    """Something with a size that gets a position; `item` None is a bend of a long edge."""
 
     def __init__(self, item, width, height):
         self.item, self.width, self.height = item, width, height
@@ -18,7 +18,7 @@ class Cell:
 
 
 def layout(cells, edges):
-    """Places cells; (width, height, {edge: [cells it passes]}). `cells` come in the order they ran, and edges
+    """Positions cells; (width, height, {edge: [cells it passes]}). `cells` come in the order they ran, and edges
     (i, j) are pairs of indices; one that points back is drawn but does not count.
     """
     count = len(cells)
@@ -42,7 +42,7 @@ def layout(cells, edges):
             lower.above.append(upper)
         routes[i, j] = path
     _order(layers)
-    _place(layers)
+    _set_x(layers)
     left = min((c.x - c.width / 2 for layer in layers for c in layer), default=0)
     right = max((c.x + c.width / 2 for layer in layers for c in layer), default=0)
     y = 0.0
@@ -59,7 +59,7 @@ def layout(cells, edges):
 
 
 def _assign_layers(cells, edges, count):
-    """The longest way from the top; then what has room moves down to what it feeds."""
+    """The longest path from the top; then what can moves down to what it feeds."""
     below: list[list[int]] = [[] for _ in range(count)]
     above: list[list[int]] = [[] for _ in range(count)]
     for i, j in edges:
@@ -78,18 +78,18 @@ def _order(layers):
     for sweep in range(8):
         down = sweep % 2 == 0
         for layer in layers if down else reversed(layers):
-            place = {}
+            order = {}
             for at, cell in enumerate(layer):
                 neighbours = cell.above if down else cell.below
                 here = [n.x for n in neighbours]
-                place[id(cell)] = (sum(here) / len(here) if here else cell.x, at)
-            layer.sort(key=lambda c: place[id(c)])
+                order[id(cell)] = (sum(here) / len(here) if here else cell.x, at)
+            layer.sort(key=lambda c: order[id(c)])
             for at, cell in enumerate(layer):
                 cell.x = (at + 0.5) / len(layer)
 
 
-def _place(layers):
-    """x of all cells: as near to their neighbours as the room allows."""
+def _set_x(layers):
+    """x of all cells: as near to their neighbours as the width allows."""
     for layer in layers:
         x = 0.0
         for cell in layer:

@@ -68,16 +68,16 @@ def _mapped_outputs(cls, out, dims, number):
     """The outputs of a rule as samples: each has its batch where out_dims says."""
     outs, spec = tree_flatten(out)
     if dims is None or isinstance(dims, int):
-        places = [dims] * len(outs)
+        out_dims = [dims] * len(outs)
     else:
-        places = tree_flatten(dims, is_leaf=lambda d: d is None)[0]
+        out_dims = tree_flatten(dims, is_leaf=lambda d: d is None)[0]
         if tree_structure(dims, is_leaf=lambda d: d is None) != spec:
             raise RuntimeError(
                 f"{cls.__name__}.vmap returned an incompatible (output, out_dims): out_dims must have the structure of the "
                 f"output, or be one int or None for all, got {dims} for {spec}"
             )
     return tree_unflatten(
-        [o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, places, strict=True)], spec
+        [o if d is None else wrap(o.movedim(d, 0), number) for o, d in zip(outs, out_dims, strict=True)], spec
     )
 
 

@@ -1,4 +1,4 @@
-"""Transforms of single numbers."""
+"""Transforms of single values."""
 
 from __future__ import annotations
 
@@ -292,5 +292,5 @@ class AffineTransform(_Parametric):
 
     def log_abs_det_jacobian(self, x: rl.Tensor, y: rl.Tensor) -> rl.Tensor:
         scale = rl.full_like(x, self.scale) if is_number(self.scale) else self.scale
-        slopes = _sum_rightmost(scale.abs().log(), self.event_dim)
-        return slopes.expand(x.shape[: x.dim() - self.event_dim])
+        log_det = _sum_rightmost(scale.abs().log(), self.event_dim)
+        return log_det.expand(x.shape[: x.dim() - self.event_dim])

@@ -88,20 +88,20 @@ def call(cls, func, types, args, kwargs):
 
 
 class _Call:
-    """A call with places for its tensors."""
+    """A call with placeholders for its tensors."""
 
     def __init__(self, name, func, rule, args, kwargs):
         self.name, self.func, self.rule, self.args, self.kwargs = name, func, rule, args, kwargs
 
     @staticmethod
     def of(name, func, rule, args, kwargs, tensors):
-        places = iter(range(len(tensors)))
-        marked = _replaced((args, kwargs), lambda t: _Place(next(places)))
+        positions = iter(range(len(tensors)))
+        marked = _replaced((args, kwargs), lambda t: _Position(next(positions)))
         return _Node.apply(_Call(name, func, rule, *marked), *tensors)
 
     def run(self, parts):
         def filled(value):
-            if isinstance(value, _Place):
+            if isinstance(value, _Position):
                 return parts[value.number]
             if isinstance(value, tuple | list):
                 return type(value)([filled(v) for v in value])
@@ -110,7 +110,7 @@ class _Call:
         return self.rule(self.name, self.func, filled(self.args), filled(self.kwargs))
 
 
-class _Place:
+class _Position:
     def __init__(self, number):
         self.number = number
 

@@ -1,6 +1,6 @@
 """How each op computes on masked tensors: rule(name, function, args, kwargs) -> Part, or several.
 
-Arguments have Parts (data and mask) in the place of masked tensors.
+Arguments have Parts (data and mask) instead of masked tensors.
 """
 
 import rushlight as rl
@@ -146,7 +146,7 @@ def _rearranged(name, func, args, kwargs):
 
 
 def _windows(name, func, args, kwargs):
-    """nn.functional.unfold and fold, which take numbers: those of the mask are counted."""
+    """nn.functional.unfold and fold, which take floats: those of the mask are counted."""
     data = func(*_mapped(args, _data), **_mapped(kwargs, _data))
 
     def counts(p):
@@ -239,7 +239,7 @@ def _where(name, func, args, kwargs):
 
 
 def _like(name, func, args, kwargs):
-    """ones_like and its kin: values in the place of the data, the same mask."""
+    """ones_like and its kin: values instead of the data, the same mask."""
     kwargs = {k: v for k, v in kwargs.items() if v is not None and v is not False}
     part = args[0]
     kwargs.pop("layout", None)

@@ -1,4 +1,4 @@
-"""Ops of two arguments: masked tensors must have one mask, plain tensors and numbers have none."""
+"""Ops of two arguments: masked tensors must have one mask, plain tensors and scalars have none."""
 
 from rushlight.ops import aten
 

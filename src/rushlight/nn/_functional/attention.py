@@ -69,7 +69,7 @@ def _canonical_mask(
     target_type: rl.dtype,
     check_other: bool = True,
 ) -> Tensor | None:
-    """A mask as numbers to be added to scores: boolean True becomes -inf."""
+    """A mask as values to be added to scores: boolean True becomes -inf."""
     if mask is None:
         return None
     floating = mask.is_floating_point()
@@ -90,10 +90,10 @@ def _canonical_mask(
 
 def _project(x: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
     """linear of (L, N, E), in the order in which x lies in memory: no copy where it is a transposed (N, L, E)."""
-    turned = x.transpose(0, 1)
+    transposed = x.transpose(0, 1)
     same = b is None or b.dtype == x.dtype  # of another type it is only added to products of x as it lies
-    if same and turned.is_contiguous() and not x.is_contiguous():
-        out: Tensor = core.linear(turned, w, b).transpose(0, 1)
+    if same and transposed.is_contiguous() and not x.is_contiguous():
+        out: Tensor = core.linear(transposed, w, b).transpose(0, 1)
         return out
     result: Tensor = core.linear(x, w, b)
     return result
@@ -321,8 +321,8 @@ def multi_head_attention_forward(
         return (out, weights) if batched else (out.squeeze(1), weights.squeeze(0))
 
     out = F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal)
-    # A turned (N, L, E): the heads of out lie in that order too. In training the result is laid out as PyTorch's, since
-    # a dropout that follows draws its numbers in the order of memory.
+    # A transposed (N, L, E): the heads of out lie in that order too. In training the result is laid out as PyTorch's, since
+    # a dropout that follows draws its values in the order of memory.
     if not training and query.stride(0) < query.stride(1):
         out = core.linear(out.transpose(1, 2).flatten(2), out_proj_weight, out_proj_bias).transpose(0, 1)
     else:

@@ -48,14 +48,14 @@ def _look_up(
     inside: Any = None
     for x, size in zip(at, sizes, strict=True):
         ok = (x >= 0) & (x <= size - 1)
-        place = rl.where(ok, x, rl.zeros_like(x)).long()
-        flat = place if flat is None else flat * size + place
+        index = rl.where(ok, x, rl.zeros_like(x)).long()
+        flat = index if flat is None else flat * size + index
         inside = ok if inside is None else inside & ok
     n, c = input.shape[:2]
     out = at[0].shape[1:]
     index = flat.reshape(n, 1, -1).expand(n, c, -1)
     values = input.reshape(n, c, -1).gather(2, index).view(n, c, *out)
-    # Outside, the weight is 0: (N, *out) numbers to multiply rather than (N, C, *out).
+    # Outside, the weight is 0: (N, *out) elements to multiply rather than (N, C, *out).
     inside = inside.to(values.dtype)
     weight = (inside if weight is None else weight * inside).unsqueeze(1)
     return values * weight if total is None else rl.addcmul(total, values, weight)
@@ -75,10 +75,10 @@ def _cubic(t: Tensor) -> tuple[Tensor, ...]:
 
 
 def _is_plain(input: Tensor, grid: Tensor) -> bool:
-    """Whether the kernel serves."""
-    sizes, places = input.shape, grid.shape
+    """Whether the kernel applies."""
+    sizes, points = input.shape, grid.shape
     n = len(sizes)
-    if n not in (4, 5) or len(places) != n or sizes[0] != places[0] or places[n - 1] != n - 2:
+    if n not in (4, 5) or len(points) != n or sizes[0] != points[0] or points[n - 1] != n - 2:
         return False
     dtype = input.dtype
     area = sizes[2] * sizes[3] * (sizes[4] if n == 5 else 1)
@@ -114,10 +114,10 @@ def grid_sample(
         >>> F.grid_sample(x, torch.zeros(1, 1, 1, 2), align_corners=False)
         tensor([[[[2.5000]]]])
     """
-    places = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
-    known = None not in places and (mode != "bicubic" or input.dim() == 4)
+    modes = GRID_SAMPLE_INTERPOLATION_MODES.get(mode), GRID_SAMPLE_PADDING_MODES.get(padding_mode)
+    known = None not in modes and (mode != "bicubic" or input.dim() == 4)
     if known and align_corners is not None and _is_plain(input, grid):
-        out: Tensor = core.grid_sample(input, grid, *places, align_corners)
+        out: Tensor = core.grid_sample(input, grid, *modes, align_corners)
         return out
     if mode not in GRID_SAMPLE_INTERPOLATION_MODES:
         raise ValueError(
@@ -157,7 +157,7 @@ def grid_sample(
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if _is_plain(input, grid):
-        result: Tensor = core.grid_sample(input, grid, *places, align_corners)
+        result: Tensor = core.grid_sample(input, grid, *modes, align_corners)
         return result
     sizes = input.shape[2:]
     at = [_to_pixels(grid[..., n - 1 - d], sizes[d], align_corners) for d in range(n)]
@@ -167,12 +167,12 @@ def grid_sample(
         weights = [_cubic(x - w) for x, w in zip(at, whole, strict=True)]
         total: Any = None
         for taps in itertools.product(range(4), repeat=n):
-            places = [
+            points = [
                 _keep_inside(w + (k - 1), s, padding_mode, align_corners)
                 for w, k, s in zip(whole, taps, sizes, strict=True)
             ]
             weight = weights[0][taps[0]] * weights[1][taps[1]]
-            total = _look_up(input, places, weight, total)
+            total = _look_up(input, points, weight, total)
         return cast(Tensor, total)
 
     at = [_keep_inside(x, s, padding_mode, align_corners) for x, s in zip(at, sizes, strict=True)]

@@ -1,5 +1,5 @@
 """Self-attention of layers that are not being trained: what nn.MultiheadAttention calls its fast path. It knows nested
-tensors, and a place whose keys are all masked gives NaN, where the other path gives 0.
+tensors, and a position whose keys are all masked gives NaN, where the other path gives 0.
 """
 
 from __future__ import annotations

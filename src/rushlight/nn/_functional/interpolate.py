@@ -35,7 +35,7 @@ def _nearest_step(x: Tensor, dim: int, n_out: int, factor: float | None, exact: 
 
 
 def _simple(step: float, n_in: int, n_out: int, exact: bool) -> tuple[int, int] | None:
-    """(times, every): each element so many times, or every so manieth one, or None where places need a list. Powers
+    """(times, every): each element so many times, or every so manieth one, or None where indices need a list. Powers
     of two, which floats hold."""
     if n_out < 1 << 24 and math.frexp(step)[0] == 0.5:
         if step < 1 and n_out * step == n_in:
@@ -68,10 +68,10 @@ def _nearest_at_once(
         return x[(slice(None),) * first + tuple(every)].clone(memory_format=rl.contiguous_format)
     if not repeats or any(s > 1 for _, s in simple):
         return None
-    apart, rest = list(x.shape[:first]), list(x.shape[first + len(out) :])
+    split, rest = list(x.shape[:first]), list(x.shape[first + len(out) :])
     for i in range(len(out)):
-        apart += [x.size(first + i), 1]
-    y = x.view(apart + rest)
+        split += [x.size(first + i), 1]
+    y = x.view(split + rest)
     for i in range(len(out) - 1, -1, -1):  # one by one: so are the sums of the gradient
         wide = list(y.shape)
         wide[first + 2 * i + 1] = simple[i][0]
@@ -180,7 +180,7 @@ def resize(
     _check_sizes(input, out)
     n = input.dim() - 2
     exact = mode == "nearest-exact"
-    # Whole numbers are resized as floating point and rounded back; bytes are filtered as they are.
+    # Integers are resized as floating point and rounded back; bytes are filtered as they are.
     filtered_bytes = antialias and input.dtype == rl.uint8
     nearest = mode.startswith("nearest")
     as_it_is = nearest or input.dtype.is_floating_point or filtered_bytes
@@ -195,7 +195,7 @@ def resize(
             for dim in _order(x.shape[1:], out):
                 y = _nearest(y, dim + 1, out[dim], None if factors is None else factors[dim], exact)
         return y.movedim(-1, 1)
-    # Of small images, lists of places are made faster than views.
+    # Of small images, lists of indices are made faster than views.
     if nearest and (out[-1] < sizes[-1] or out[0] < sizes[0]) and input.numel() >= 2048:
         y = _nearest_at_once(x, 2, out, factors, exact, repeats=False)
         if y is not None:

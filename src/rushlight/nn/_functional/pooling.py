@@ -1,4 +1,4 @@
-"""Pooling: maxima with their indices, p-norms, adaptive windows, and the way back."""
+"""Pooling: maxima with their indices, p-norms, adaptive windows, and unpooling."""
 
 from __future__ import annotations
 
@@ -229,17 +229,17 @@ def unpool(n: Any, input: Tensor, indices: Any, size: Any) -> Tensor:
             f"{list(input.shape)}"
         )
     planes = input.shape[:-n]
-    flat, places = input.flatten(-n), indices.flatten(-n)
+    flat, index = input.flatten(-n), indices.flatten(-n)
     total = 1
     for length in size:
         total *= length
-    if places.numel() and (int(places.min()) < 0 or int(places.max()) >= total):
+    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= total):
         raise RuntimeError(
-            f"Found an invalid max index: {int(places.max())} (output volumes are of size "
+            f"Found an invalid max index: {int(index.max())} (output volumes are of size "
             f"{'x'.join(map(str, size))}"
         )
     return in_order_of(
-        input, input.new_zeros((*planes, total)).scatter(-1, places, flat).view((*planes, *size))
+        input, input.new_zeros((*planes, total)).scatter(-1, index, flat).view((*planes, *size))
     )
 
 

@@ -76,15 +76,15 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return in_order_of(input, _C.ops["_nn.extend"](input, pad, 0 if mode == "reflect" else 1))
 
 
-def _places(length: int, kernel: int, dilation: int, padding: int, stride: int) -> int:
+def _tap_positions(length: int, kernel: int, dilation: int, padding: int, stride: int) -> int:
     """How many windows there are."""
     return (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def _windows(places: int, kernel: int, dilation: int, stride: int, device: Any) -> Tensor:
-    """(kernel, places): the padded position that each kernel element sees at each place."""
+def _windows(outputs: int, kernel: int, dilation: int, stride: int, device: Any) -> Tensor:
+    """(kernel, outputs): the padded position that each kernel element sees for each output."""
     at = rl.arange(kernel, device=device).unsqueeze(1) * dilation
-    return at + rl.arange(places, device=device) * stride
+    return at + rl.arange(outputs, device=device) * stride
 
 
 def _check_windows(name: str, **sizes: Any) -> None:
@@ -131,8 +131,8 @@ def unfold(
             f"but got: {list(input.shape)}"
         )
     x = input.unsqueeze(0) if input.dim() == 3 else input
-    rows = _places(x.size(2), kernel[0], dilation[0], padding[0], stride[0])
-    cols = _places(x.size(3), kernel[1], dilation[1], padding[1], stride[1])
+    rows = _tap_positions(x.size(2), kernel[0], dilation[0], padding[0], stride[0])
+    cols = _tap_positions(x.size(3), kernel[1], dilation[1], padding[1], stride[1])
     if rows < 1 or cols < 1:
         raise RuntimeError(
             f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, "
@@ -200,8 +200,8 @@ def fold(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
             f"input.size(1)={x.size(1)} and kernel_size={kernel}."
         )
-    rows = _places(size[0], kernel[0], dilation[0], padding[0], stride[0])
-    cols = _places(size[1], kernel[1], dilation[1], padding[1], stride[1])
+    rows = _tap_positions(size[0], kernel[0], dilation[0], padding[0], stride[0])
+    cols = _tap_positions(size[1], kernel[1], dilation[1], padding[1], stride[1])
     given = f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
     if rows < 1 or cols < 1:
         raise RuntimeError(
@@ -233,12 +233,12 @@ def fold(
 
 
 def _axis(length: int, align_corners: bool, like: Tensor) -> Tensor:
-    """Coordinates of `length` places in [-1, 1]."""
+    """Coordinates of `length` pixels in [-1, 1]."""
     if length <= 1:
         return like.new_zeros((length,))
     points = rl.linspace(-1, 1, length, dtype=like.dtype, device=like.device)
-    # In two steps, as PyTorch rounds: the middles of pixels are where the slope of a image changes, and the last bit
-    # decides on which side a place is.
+    # In two steps, as PyTorch rounds: the middles of pixels are where the derivative of an image changes, and the last bit
+    # decides on which side a point is.
     return points if align_corners else points * (length - 1) / length
 
 
@@ -300,7 +300,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 @functools.cache
 def _affine_map() -> Any:
-    """base (1, places, n + 1) through each map of theta (N, n, n + 1); its backward saves nothing, so that it can run
+    """base (1, pixels, n + 1) through each map of theta (N, n, n + 1); its backward saves nothing, so that it can run
     again. (autograd.Function is loaded when needed.)"""
 
     class AffineGridGeneratorBackward0(rl.autograd.Function):

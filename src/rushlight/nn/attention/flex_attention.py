@@ -34,7 +34,7 @@ def noop_mask(batch: rl.Tensor, head: rl.Tensor, q_idx: rl.Tensor, kv_idx: rl.Te
     return q_idx.new_ones((), dtype=rl.bool)
 
 
-def _places(sizes: Sequence[int], device: Any) -> list[rl.Tensor]:
+def _indices(sizes: Sequence[int], device: Any) -> list[rl.Tensor]:
     """Index tensors of (batch, head, query, key) that broadcast to sizes, (B, H, Q, KV)."""
     return [
         rl.arange(n, device=device).view([-1 if i == k else 1 for k in range(4)]) for i, n in enumerate(sizes)
@@ -83,7 +83,7 @@ class BlockMask:
 
     def elements(self) -> rl.Tensor:
         """Returns the mask itself, (B, H, Q_LEN, KV_LEN) of bool."""
-        b, h, q, k = _places(self.shape, self.device)
+        b, h, q, k = _indices(self.shape, self.device)
         out: rl.Tensor = self.mask_mod(b, h, q, k).expand(self.shape)
         return out
 
@@ -286,7 +286,7 @@ def flex_attention(
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], 1) for t in (key, value))
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = (query.float() @ key.float().transpose(-2, -1)) * scale
-    b, h, q, k = _places(scores.shape, query.device)
+    b, h, q, k = _indices(scores.shape, query.device)
     scores = (score_mod or _identity)(scores, b, h, q, k)
     if block_mask is not None:
         scores = scores.masked_fill(~block_mask.mask_mod(b, h, q, k), -math.inf)

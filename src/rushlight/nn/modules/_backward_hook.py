@@ -40,20 +40,20 @@ class BackwardHook:
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
         self.grad_outputs = None
-        self.output_places = self.input_places = None
+        self.output_positions = self.input_positions = None
         self.n_inputs = self.n_outputs = -1
 
     @staticmethod
-    def _spread(grads: Any, places: Any, length: int) -> Any:
-        """The gradients at their tensors' places among all arguments, None elsewhere."""
+    def _spread(grads: Any, positions: Any, length: int) -> Any:
+        """The gradients at their tensors' positions among all arguments, None elsewhere."""
         out = [None] * length
-        for place, grad in zip(places, grads, strict=True):
-            out[place] = grad
+        for i, grad in zip(positions, grads, strict=True):
+            out[i] = grad
         return tuple(out)
 
     @staticmethod
-    def _gather(values: Any, places: Any) -> Any:
-        return tuple(values[i] for i in places)
+    def _gather(values: Any, positions: Any) -> Any:
+        return tuple(values[i] for i in positions)
 
     def _checked(self, result: Any, old: Any, what: str) -> Any:
         """A hook's result as a tuple of the right length; `old` where it returned None."""
@@ -70,25 +70,25 @@ class BackwardHook:
         return result
 
     def _wrap(self, args: Any, attach: Callable[..., None]) -> Any:
-        """args with an identity node around their tensors; attach(node, places, number of args) adds hooks to it."""
+        """args with an identity node around their tensors; attach(node, positions, number of args) adds hooks to it."""
         if not isinstance(args, tuple):
             args = (args,)
-        places = [i for i, a in enumerate(args) if isinstance(a, rl.Tensor)]
-        if not places or not rl.is_grad_enabled() or not any(args[i].requires_grad for i in places):
+        positions = [i for i, a in enumerate(args) if isinstance(a, rl.Tensor)]
+        if not positions or not rl.is_grad_enabled() or not any(args[i].requires_grad for i in positions):
             return args
-        wrapped = _identity().apply(*[args[i] for i in places])
+        wrapped = _identity().apply(*[args[i] for i in positions])
         nodes = [t.grad_fn for t in wrapped if t.grad_fn is not None]
         if not nodes:
             return args
-        attach(nodes[0], places, len(args))
+        attach(nodes[0], positions, len(args))
         out = list(args)
-        for place, tensor in zip(places, wrapped, strict=True):
-            out[place] = tensor
+        for i, tensor in zip(positions, wrapped, strict=True):
+            out[i] = tensor
         return type(args)(*out) if hasattr(args, "_fields") else tuple(out)  # a named tuple stays one
 
     def setup_input_hook(self, args: Any) -> Any:
-        def attach(node: Any, places: Any, count: int) -> None:
-            self.input_places, self.n_inputs = places, count
+        def attach(node: Any, positions: Any, count: int) -> None:
+            self.input_positions, self.n_inputs = positions, count
             node.register_hook(self._on_inputs)
 
         return self._wrap(args, attach)
@@ -96,15 +96,15 @@ class BackwardHook:
     def _on_inputs(self, grad_input: Any, _: Any) -> Any:
         if self.grad_outputs is None:  # the outputs' gradient never came: nothing to tell
             return None
-        current = self._spread(grad_input, self.input_places, self.n_inputs)
+        current = self._spread(grad_input, self.input_positions, self.n_inputs)
         for hook in self.user_hooks:
             current = self._checked(hook(self.module, current, self.grad_outputs), current, "hook")
         self.grad_outputs = None
-        return self._gather(current, self.input_places)
+        return self._gather(current, self.input_positions)
 
     def setup_output_hook(self, args: Any) -> Any:
-        def attach(node: Any, places: Any, count: int) -> None:
-            self.output_places, self.n_outputs = places, count
+        def attach(node: Any, positions: Any, count: int) -> None:
+            self.output_positions, self.n_outputs = positions, count
             node.register_prehook(self._on_outputs)
 
         single = not isinstance(args, tuple)
@@ -112,11 +112,11 @@ class BackwardHook:
         return wrapped[0] if single else wrapped
 
     def _on_outputs(self, grad_output: Any) -> Any:
-        current = self._spread(grad_output, self.output_places, self.n_outputs)
+        current = self._spread(grad_output, self.output_positions, self.n_outputs)
         for hook in self.user_pre_hooks:
             current = self._checked(hook(self.module, current), current, "pre hook")
         self.grad_outputs = current
-        if self.input_places is None:  # no input asks for a gradient, so the hooks run here
+        if self.input_positions is None:  # no input asks for a gradient, so the hooks run here
             if self.user_hooks:
                 warnings.warn(
                     "Full backward hook is firing when gradients are computed with respect to module outputs since "
@@ -131,4 +131,4 @@ class BackwardHook:
                         "None or None for all gradients."
                     )
             self.grad_outputs = None
-        return self._gather(current, self.output_places)
+        return self._gather(current, self.output_positions)

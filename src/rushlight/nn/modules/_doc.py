@@ -1,5 +1,5 @@
 """Docstrings of what comes in one, two and three dimensions: one template for each kind, completed for each member, so
-that help() is whole and concrete while the text stands in one place."""
+that help() is whole and concrete while the text is written once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods of Module that change the type or place of everything below it."""
+"""The methods of Module that change the type or device of everything below it."""
 
 from __future__ import annotations
 

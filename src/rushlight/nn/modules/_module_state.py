@@ -163,7 +163,7 @@ def _load_from_state_dict(
 
 
 def _swap_in(param: Any, value: rl.Tensor, assign: bool) -> None:
-    """Puts what param.module_load(value) gives in the place of param, whose object stays."""
+    """Puts what param.module_load(value) gives instead of param's value; the object stays."""
     new = param.module_load(value, assign=assign)
     if new is value or new is param:
         raise RuntimeError(

@@ -27,7 +27,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Args:
         in_features (int): size of the input vectors.
         n_classes (int): number of classes.
-        cutoffs (sequence of int): rising class numbers at which clusters begin; [10, 100] makes the classes 0-9
+        cutoffs (sequence of int): rising class indices at which clusters begin; [10, 100] makes the classes 0-9
             frequent, 10-99 one cluster, and the rest another.
         div_value (float): cluster i has the width in_features / div_value^(i + 1). Default: 4.0
         head_bias (bool): whether the head has a bias. Default: False
@@ -74,7 +74,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         self.in_features, self.n_classes = in_features, n_classes
         self.div_value, self.head_bias = div_value, head_bias
-        # The frequent classes have places of their own in the head, each cluster of the others one.
+        # The frequent classes have outputs of their own in the head, each cluster of the others one.
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
         self.head_size = len(cutoffs) + cutoffs[0]
         self.cutoffs = [*cutoffs, n_classes]

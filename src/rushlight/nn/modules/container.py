@@ -418,8 +418,8 @@ def _parameter_line(name: Any, value: Any, old_type: bool = False) -> str:
         type_name = value.type() if old_type else str(value.dtype).replace("rushlight.", "torch.")
         kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
         size = "x".join(str(n) for n in value.size())
-        place = "" if not value.is_cuda else f" ({value.device})"
-        return f"  ({name}): {kind} containing: [{type_name} of size {size}{place}]"
+        device = "" if not value.is_cuda else f" ({value.device})"
+        return f"  ({name}): {kind} containing: [{type_name} of size {size}{device}]"
     return f"  ({name}): Object of type: {type(value).__name__}"
 
 

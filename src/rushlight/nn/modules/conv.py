@@ -60,7 +60,7 @@ Example:
 
 _CONV_TRANSPOSE_DOC = """Convolves {data} in reverse: the gradient of a `nn.Conv{n}d` with respect to its input.
 
-Each input element adds its multiple of the filters to the output, `stride` apart: an upsampling with learned
+Each input element adds its multiple of the filters to the output, at steps of `stride`: an upsampling with learned
 weights, also (wrongly) called deconvolution. kernel_size divisible by stride avoids checkerboard patterns.
 
 Args:

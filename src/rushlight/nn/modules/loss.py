@@ -353,7 +353,7 @@ class BCEWithLogitsLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """Computes x where y = 1 and max(0, margin - x) where y = -1, x being distances of pairs.
 
-    Like pairs (y = 1) are drawn together, unlike ones (y = -1) pushed margin apart.
+    Like pairs (y = 1) are drawn together, unlike ones (y = -1) pushed to a distance of margin.
 
     Args:
         margin (float): the distance that suffices for unlike pairs. Default: 1.0

@@ -660,7 +660,7 @@ class Module:
 
 
 def _adopt(name: str, function: Any) -> None:
-    """Names a function of another room after the class it is a method of."""
+    """Names a function of another file after the class it is a method of."""
     function.__qualname__, function.__module__ = f"Module.{name}", __name__
 
 

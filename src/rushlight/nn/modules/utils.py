@@ -1,4 +1,4 @@
-"""Small helpers for arguments that stand for one or several numbers."""
+"""Small helpers for arguments that stand for one or several values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "each") -> Callable[[Any], tuple[Any, ...]]:
-    """A function: several numbers as a tuple, one number n times."""
+    """A function: several values as a tuple, one number n times."""
 
     def each(value: Any) -> tuple[Any, ...]:
         return tuple(value) if isinstance(value, Iterable) else (value,) * n

@@ -211,7 +211,7 @@ def gather(outputs: Any, target_device: int | rl.device, dim: int = 0) -> Any:
     """Joins the results of the parts, in any nesting, along a dimension: the inverse of `scatter`.
 
     Args:
-        outputs (list): a result for each part; single numbers are stacked.
+        outputs (list): a result for each part; 0-dim tensors are stacked.
         target_device (int or device): accepted.
         dim (int): the dimension along which they are joined. Default: 0
 

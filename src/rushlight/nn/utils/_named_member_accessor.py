@@ -25,7 +25,7 @@ def _home(module: Module, name: str) -> Any:
 
 
 def swap_tensor(module: Module, name: str, tensor: Tensor, allow_missing: bool = False) -> Tensor:
-    """Puts a tensor (or None) in the place of another and returns that one."""
+    """Replaces a tensor by another (or by None) and returns it."""
     home = _home(module, name)
     before = home.get(name, _MISSING)
     if before is _MISSING and not allow_missing:
@@ -40,7 +40,7 @@ def swap_tensor(module: Module, name: str, tensor: Tensor, allow_missing: bool =
 
 
 def set_tensor(module: Module, name: str, tensor: Tensor) -> None:
-    """Puts a tensor in the place of another, or of nothing."""
+    """Sets a tensor, whether or not there was one."""
     swap_tensor(module, name, tensor, allow_missing=True)
 
 

@@ -159,7 +159,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Splits a parameter into length and direction, trained apart: W = g v / ||v||.
+    """Splits a parameter into length and direction, trained separately: W = g v / ||v||.
 
     Args:
         module (Module): changed in place and returned.
@@ -250,7 +250,7 @@ def spectral_norm(
 ) -> Module:
     """Divides a parameter by its greatest singular value: W / sigma(W).
 
-    It bounds how much a layer stretches (Lipschitz constant 1), as in discriminators of GANs. sigma is estimated by
+    It bounds the gain of a layer (Lipschitz constant 1), as in discriminators of GANs. sigma is estimated by
     power iterations in training; evaluation keeps the estimate.
 
     Args:

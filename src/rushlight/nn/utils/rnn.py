@@ -26,7 +26,7 @@ class PackedSequence(_Fields):
         data (Tensor): (sum of lengths, *): the rows of step 0, then of step 1, ..., longest sequences first.
         batch_sizes (Tensor): (longest length,): how many sequences reach each step, on the CPU. Default: None
         sorted_indices (Tensor): (N,): the order by length, None where it was given so. Default: None
-        unsorted_indices (Tensor): (N,): the way back. Default: None
+        unsorted_indices (Tensor): (N,): the inverse permutation. Default: None
 
     Example:
         >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])])

@@ -103,7 +103,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected float or int eta_min, but got a {type(eta_min).__name__}: {eta_min}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_i = T_0  # the length of the present run
-        self.T_cur: float = last_epoch  # the place in it
+        self.T_cur: float = last_epoch  # epochs since it began
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[float | Tensor]:
@@ -134,7 +134,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _locate(self, epoch: float) -> None:
-        """T_i and T_cur: the length of the run that an epoch falls in, and its place there."""
+        """T_i and T_cur: the length of the run that an epoch falls in, and the epochs since that run began."""
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch
         elif self.T_mult == 1:

@@ -145,9 +145,9 @@ class CyclicLR(_MomentumCycler):
 
     def _rates(self) -> list[float | Tensor]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
-        place = 1.0 + self.last_epoch / self.total_size - cycle
+        phase = 1.0 + self.last_epoch / self.total_size - cycle
         up = self.step_ratio
-        height = place / up if place <= up else (place - 1) / (up - 1)
+        height = phase / up if phase <= up else (phase - 1) / (up - 1)
         height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             limits = zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True)

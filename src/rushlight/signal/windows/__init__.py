@@ -47,7 +47,7 @@ def exponential(
 
     Args:
         M (int): the number of values.
-        center (float): the place of the maximum; None means the middle, the only one for symmetric windows.
+        center (float): the position of the maximum; None means the middle, the only one for symmetric windows.
             Default: None
         tau (float): the decay, above 0. Default: 1.0
         sym (bool): True gives a symmetric window, False a periodic one (the first M of M + 1 values). Default:

@@ -63,10 +63,10 @@ class TaskSpec:
 
 
 def _quantile(ordered: Any, q: Any) -> Any:
-    place = q * (len(ordered) - 1)
-    low = math.floor(place)
+    rank = q * (len(ordered) - 1)
+    low = math.floor(rank)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)
 
 
 class Measurement:

@@ -64,7 +64,7 @@ class WorkerIter(_BaseDataLoaderIter):
         self._next_number = 0
         self._owner: dict[int, int] = {}  # task number -> worker, of all tasks not yet answered
         self._answers: dict[int, Any] = {}  # task number -> answer, received but not yet returned
-        self._pending: deque[int] = deque()  # task numbers in the order in which to return them
+        self._pending: deque[int] = deque()  # task indices in the order in which to return them
         self._sampler_ended = False
         for _ in range(self._ahead):
             self._assign()

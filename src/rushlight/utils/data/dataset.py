@@ -265,7 +265,7 @@ class Subset(Dataset[_T_co]):
 
 
 def _fractions_to_lengths(fractions: list[float], total: int) -> list[int]:
-    """Whole numbers that sum to `total`: each rounded down, the remainder dealt out one by one."""
+    """Integers that sum to `total`: each rounded down, the remainder dealt out one by one."""
     for i, fraction in enumerate(fractions):
         if fraction < 0 or fraction > 1:
             raise ValueError(f"Fraction at index {i} is not between 0 and 1")

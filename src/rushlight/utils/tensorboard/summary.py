@@ -118,13 +118,13 @@ def image(tag: str, tensor: Any, rescale: int = 1, dataformats: str = "NCHW") ->
 
     array = _bytes_of(to_hwc(to_numpy(tensor), dataformats))
     height, width, channels = array.shape
-    picture = Image.fromarray(array)
+    image = Image.fromarray(array)
     if rescale != 1:
-        picture = picture.resize((int(width * rescale), int(height * rescale)))
+        image = image.resize((int(width * rescale), int(height * rescale)))
     out = io.BytesIO()
-    picture.save(out, format="PNG")
+    image.save(out, format="PNG")
     message = Summary.Image(
-        height=picture.height, width=picture.width, colorspace=channels, encoded_image_string=out.getvalue()
+        height=image.height, width=image.width, colorspace=channels, encoded_image_string=out.getvalue()
     )
     return Summary(value=[Summary.Value(tag=tag, image=message)])
 
@@ -165,14 +165,14 @@ def mesh(tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_
     values = []
     for kind, array in parts:
         sizes = TensorShapeProto(dim=[TensorShapeProto.Dim(size=size) for size in array.shape])
-        numbers = array.astype(np.float32).reshape(-1).tolist()
+        flat = array.astype(np.float32).reshape(-1).tolist()
         about = metadata.create_summary_metadata(
             tag, tag, kind, components, array.shape, json_config=json.dumps(config_dict or {}, sort_keys=True)
         )
         values.append(
             Summary.Value(
                 tag=metadata.get_instance_name(tag, kind),
-                tensor=TensorProto(dtype="DT_FLOAT", float_val=numbers, tensor_shape=sizes),
+                tensor=TensorProto(dtype="DT_FLOAT", float_val=flat, tensor_shape=sizes),
                 metadata=about,
             )
         )

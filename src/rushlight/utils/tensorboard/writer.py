@@ -48,7 +48,7 @@ class FileWriter:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, pictures, texts and more for TensorBoard: `tensorboard --logdir runs`."""
+    """Writes scalars, histograms, images, texts and more for TensorBoard: `tensorboard --logdir runs`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Several numbers in one chart; each gets a folder of its own below the run's."""
+        """Several scalars in one chart; each gets a folder of its own below the run's."""
         walltime = time.time() if walltime is None else walltime
         self._get_file_writer()
         for tag, value in tag_scalar_dict.items():
@@ -157,7 +157,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """A picture: floats of 0..1 or bytes."""
+        """An image: floats of 0..1 or bytes."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_images(
@@ -168,7 +168,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Pictures side by side."""
+        """Images side by side."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_figure(
@@ -184,19 +184,19 @@ class SummaryWriter:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         figures = figure if isinstance(figure, list) else [figure]
-        pictures = []
+        images = []
         for f in figures:
             canvas = FigureCanvasAgg(f)
             canvas.draw()
-            pictures.append(np.asarray(canvas.buffer_rgba())[:, :, :3])
+            images.append(np.asarray(canvas.buffer_rgba())[:, :, :3])
             if close:
                 import matplotlib.pyplot
 
                 matplotlib.pyplot.close(f)
         if isinstance(figure, list):
-            self.add_image(tag, np.stack(pictures), global_step, walltime, dataformats="NHWC")
+            self.add_image(tag, np.stack(images), global_step, walltime, dataformats="NHWC")
         else:
-            self.add_image(tag, pictures[0], global_step, walltime, dataformats="HWC")
+            self.add_image(tag, images[0], global_step, walltime, dataformats="HWC")
 
     def add_audio(
         self,
@@ -308,7 +308,7 @@ class SummaryWriter:
         fps: int = 4,
         walltime: float | None = None,
     ) -> None:
-        """Videos (N, T, C, H, W), bytes or floats in 0..1, side by side as one moving picture."""
+        """Videos (N, T, C, H, W), bytes or floats in 0..1, side by side as one video."""
         self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_mesh(
@@ -321,7 +321,7 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Points (N, points, 3) with their colours (N, points, 3), and triangles (N, triangles, 3) of their numbers."""
+        """Points (N, points, 3) with their colours (N, points, 3), and triangles (N, triangles, 3) of their indices."""
         self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""A window's traces as an SVG picture. Every text and colour of the window is checked or escaped on the way."""
+"""A window's traces as an SVG image. Every text and colour of the window is checked or escaped on the way."""
 
 from . import matrix, pie, plane, space
 from .canvas import Canvas
@@ -23,7 +23,7 @@ def draw(window):
     canvas = Canvas(window.get("width"), window.get("height"), content["layout"])
     kind = str(traces[0].get("type", "scatter")) if traces else "scatter"
     if kind not in _KINDS:
-        return message(f"no picture for plots of the kind '{kind}'")
+        return message(f"no image for plots of the kind '{kind}'")
     if traces:
         _KINDS[kind](canvas, traces)
     return canvas.svg()

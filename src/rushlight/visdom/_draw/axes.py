@@ -1,4 +1,4 @@
-"""Two axes: from values to pixels, with ticks at round numbers."""
+"""Two axes: from values to pixels, with ticks at round values."""
 
 import math
 
@@ -8,7 +8,7 @@ from .canvas import number, short, title_of, values
 
 
 class Axis:
-    """One axis. `names`: categories at 0, 1, 2, ... instead of numbers."""
+    """One axis. `names`: categories at 0, 1, 2, ... instead of values."""
 
     def __init__(self, layout, data, begin, end, names=None, zero=False):
         layout = layout if isinstance(layout, dict) else {}
@@ -39,8 +39,8 @@ class Axis:
             )
         self.low, self.high = low, high
 
-    def place(self, value):
-        """Pixels; NaN for what has no place."""
+    def pixels(self, value):
+        """Pixels; NaN for what the axis cannot show."""
         value = np.asarray(value, float)
         if self.log:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,10 +66,10 @@ class Axis:
         if not step > 0 or (self.high - self.low) / step > 60:
             step = nice_step(self.high - self.low, 1 if self.log else 0)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        numbers = [k * step for k in range(first, min(last, first + 60) + 1)]
+        ticks = [k * step for k in range(first, min(last, first + 60) + 1)]
         return [
             (10**v, short(10**v)) if self.log else (v, short(v))
-            for v in numbers
+            for v in ticks
             if not self.log or abs(v) < 308
         ]
 
@@ -87,12 +87,12 @@ def frame(canvas, x, y, grid=True):
     left, right, top, bottom = canvas.left, canvas.right, canvas.top, canvas.bottom
     slanted = x.names is not None and sum(len(str(n)) for n in x.names) * 6.5 > right - left
     for value, text in x.ticks():
-        at = float(x.place(value))
+        at = float(x.pixels(value))
         if left - 1 <= at <= right + 1:
             canvas.path(f"M{at:.1f},{top if grid else bottom - 3:.1f}V{bottom:.1f}", "#eee")
-            canvas.text(at, bottom + 14, text, "end" if slanted else "middle", turn=-30 if slanted else 0)
+            canvas.text(at, bottom + 14, text, "end" if slanted else "middle", angle=-30 if slanted else 0)
     for value, text in y.ticks():
-        at = float(y.place(value))
+        at = float(y.pixels(value))
         if top - 1 <= at <= bottom + 1:
             canvas.path(f"M{left:.1f},{at:.1f}H{right if grid else left + 3:.1f}", "#eee")
             canvas.text(left - 5, at + 4, text, "end")
@@ -100,4 +100,4 @@ def frame(canvas, x, y, grid=True):
     if x.layout.get("title"):
         canvas.text((left + right) / 2, canvas.height - 8, title_of(x.layout["title"]), "middle", 12)
     if y.layout.get("title"):
-        canvas.text(12, (top + bottom) / 2, title_of(y.layout["title"]), "middle", 12, turn=-90)
+        canvas.text(12, (top + bottom) / 2, title_of(y.layout["title"]), "middle", 12, angle=-90)

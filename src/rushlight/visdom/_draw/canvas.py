@@ -38,8 +38,8 @@ def scale_colors(name, t):
     """(N, 3) bytes for t of 0 to 1 on a named scale."""
     stops = _SCALES.get(str(name).lower(), _SCALES["viridis"]).split()
     rgb = np.array([[int(s[i : i + 2], 16) for i in (0, 2, 4)] for s in stops], float)
-    places = np.linspace(0, 1, len(stops))
-    return np.stack([np.interp(t, places, rgb[:, c]) for c in range(3)], -1).round().astype(np.uint8)
+    knots = np.linspace(0, 1, len(stops))
+    return np.stack([np.interp(t, knots, rgb[:, c]) for c in range(3)], -1).round().astype(np.uint8)
 
 
 def number(value, default):
@@ -51,11 +51,11 @@ def number(value, default):
     return result if np.isfinite(result) else default
 
 
-def values(numbers):
-    """Numbers of a trace, NaN for null and what is none."""
-    if not isinstance(numbers, list):
+def values(given):
+    """Values of a trace, NaN for null and what is none."""
+    if not isinstance(given, list):
         return np.empty(0)
-    return np.array([v if type(v) in (int, float) else np.nan for v in numbers], float)
+    return np.array([v if type(v) in (int, float) else np.nan for v in given], float)
 
 
 def short(value):
@@ -78,8 +78,8 @@ class Canvas:
         if self.layout.get("title"):
             self.text(self.width / 2, 18, title_of(self.layout["title"]), anchor="middle", size=13)
 
-    def text(self, x, y, text, anchor="start", size=11, turn=0):
-        spin = f' transform="rotate({turn} {x:.1f} {y:.1f})"' if turn else ""
+    def text(self, x, y, text, anchor="start", size=11, angle=0):
+        spin = f' transform="rotate({angle} {x:.1f} {y:.1f})"' if angle else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{spin}>{escape(text)}</text>'
         )
@@ -110,7 +110,7 @@ class Canvas:
             self.text(x + 18, y, name)
 
     def note(self, text):
-        """What a reader must know of the data, below the picture."""
+        """What a reader must know of the data, below the image."""
         self.text(self.left, self.height - 4, text, size=10)
 
     def svg(self):

@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from .._pictures import png
+from .._images import png
 from .axes import Axis, frame, nice_step
 from .canvas import number, scale_colors, short, values
 
@@ -17,7 +17,7 @@ def table(trace, key="z"):
 
 
 def colors(trace, z, low_key="zmin", high_key="zmax"):
-    """(N, M) places on the colour scale, 0 to 1, and the range."""
+    """(N, M) positions on the colour scale, 0 to 1, and the range."""
     finite = z[np.isfinite(z)]
     low = number(trace.get(low_key), float(finite.min()) if finite.size else 0.0)
     high = number(trace.get(high_key), float(finite.max()) if finite.size else 1.0)
@@ -97,7 +97,7 @@ def _contours(canvas, trace, z, x, y, low, high):
     for height in heights[:60]:
         rgb = scale_colors(trace.get("colorscale"), np.array([(height - low) / (high - low)]))[0]
         d = "".join(
-            f"M{float(x.place(a[0])):.1f},{float(y.place(a[1])):.1f}L{float(x.place(b[0])):.1f},{float(y.place(b[1])):.1f}"
+            f"M{float(x.pixels(a[0])):.1f},{float(y.pixels(a[1])):.1f}L{float(x.pixels(b[0])):.1f},{float(y.pixels(b[1])):.1f}"
             for a, b in _pieces(z, height)
         )
         if d:

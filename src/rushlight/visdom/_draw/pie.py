@@ -17,8 +17,8 @@ def draw(canvas, traces):
     at = 0.0
     for k, size in enumerate(sizes.tolist()):
         share = size / whole
-        turn = 2 * np.pi * np.array([at, at + share / 2, at + share])
-        px, py = x + radius * np.sin(turn), y - radius * np.cos(turn)
+        angle = 2 * np.pi * np.array([at, at + share / 2, at + share])
+        px, py = x + radius * np.sin(angle), y - radius * np.cos(angle)
         fill = PALETTE[k % len(PALETTE)]
         if share > 0.9999:
             canvas.circle(x, y, radius, fill)

@@ -14,7 +14,7 @@ _DASHES = {"dash": "8 5", "dot": "2 4", "dashdot": "8 4 2 4", "longdash": "14 6"
 
 def draw(canvas, traces):
     names = _categories(traces)
-    xs = [_places(t, names) for t in traces]
+    xs = [_x_values(t, names) for t in traces]
     ys = [values(t.get("y")) for t in traces]
     solid = any(t.get("type") in ("bar", "box") for t in traces)
     bars = [k for k, t in enumerate(traces) if t.get("type") == "bar"]
@@ -27,7 +27,7 @@ def draw(canvas, traces):
     )
     frame(canvas, x_axis, y_axis)
     entries, lost = [], 0
-    base: dict[Any, list[float]] = {}  # place -> height reached so far, up and down
+    base: dict[Any, list[float]] = {}  # x -> height reached so far, up and down
     for k, trace in enumerate(traces):
         shade = _shade(trace, k)
         kind = trace.get("type", "scatter")
@@ -51,7 +51,7 @@ def draw(canvas, traces):
         entries.append((str(trace.get("name", "")), shade))
     canvas.legend(entries)
     if lost:
-        canvas.note(f"{lost} values have no place here (NaN, inf, or not above 0 on a logarithmic axis)")
+        canvas.note(f"{lost} values cannot be shown here (NaN, inf, or not above 0 on a logarithmic axis)")
 
 
 def _categories(traces):
@@ -64,7 +64,7 @@ def _categories(traces):
     return None
 
 
-def _places(trace, names):
+def _x_values(trace, names):
     x = trace.get("x")
     if trace.get("type") == "box":
         return np.empty(0)
@@ -82,8 +82,8 @@ def _spread(xs, bars):
     if not data.size:
         return np.arange(float(len(xs)))
     if bars:
-        places = np.unique(data[np.isfinite(data)])
-        half = np.diff(places).min() / 2 if len(places) > 1 else 0.5
+        distinct = np.unique(data[np.isfinite(data)])
+        half = np.diff(distinct).min() / 2 if len(distinct) > 1 else 0.5
         return np.concatenate([data - half, data + half])
     return data
 
@@ -107,8 +107,8 @@ def _shade(trace, k):
 
 
 def _scatter(canvas, x_axis, y_axis, trace, x, y, shade):
-    """Gives the number of points that have no place."""
-    px, py = x_axis.place(x), y_axis.place(y)
+    """Gives the number of points that cannot be shown."""
+    px, py = x_axis.pixels(x), y_axis.pixels(y)
     there = np.isfinite(px) & np.isfinite(py)
     meant = ~(np.isnan(x) & np.isnan(y))  # a gap between lines is none of the data
     mode = str(trace.get("mode", "lines"))
@@ -120,7 +120,7 @@ def _scatter(canvas, x_axis, y_axis, trace, x, y, shade):
         d = _polyline(px[keep], py[keep], there[keep])
         if d and trace.get("fill"):
             ground = min(
-                max(float(np.nan_to_num(y_axis.place(0.0), nan=canvas.bottom)), canvas.top), canvas.bottom
+                max(float(np.nan_to_num(y_axis.pixels(0.0), nan=canvas.bottom)), canvas.top), canvas.bottom
             )
             ends = px[there]
             area = (
@@ -143,12 +143,12 @@ def _scatter(canvas, x_axis, y_axis, trace, x, y, shade):
 
 
 def _thinned(py, there, most):
-    """Which points a line needs: the lowest and highest of each stretch when there are more than pixels."""
+    """Which points a line needs: the lowest and highest of each segment when there are more than pixels."""
     n = len(py)
     if n <= most or not there.all():
         return np.arange(n)
-    stretches = np.array_split(np.arange(n), most // 2)
-    return np.unique([i for s in stretches for i in (s[0], s[py[s].argmin()], s[py[s].argmax()])] + [n - 1])
+    segments = np.array_split(np.arange(n), most // 2)
+    return np.unique([i for s in segments for i in (s[0], s[py[s].argmin()], s[py[s].argmax()])] + [n - 1])
 
 
 def _polyline(px, py, there):
@@ -164,8 +164,8 @@ def _polyline(px, py, there):
 
 def _bars(canvas, x_axis, y_axis, x, y, shade, mine, count, base):
     n = min(len(x), len(y))
-    places = np.unique(x[np.isfinite(x)])
-    step = np.diff(places).min() if len(places) > 1 else 1.0
+    distinct = np.unique(x[np.isfinite(x)])
+    step = np.diff(distinct).min() if len(distinct) > 1 else 1.0
     step = step if not x_axis.names else 1.0
     width = step * (0.8 if base is not None else 0.8 / count)
     for at, height in list(zip(x[:n].tolist(), y[:n].tolist(), strict=True))[:20000]:
@@ -177,8 +177,8 @@ def _bars(canvas, x_axis, y_axis, x, y, shade, mine, count, base):
             key = (at, height > 0)
             low, left = base.get(key, 0.0), at - step * 0.4
             base[key] = low + height
-        x0, x1 = (float(x_axis.place(v)) for v in (left, left + width))
-        y0, y1 = (float(y_axis.place(v)) for v in (low, low + height))
+        x0, x1 = (float(x_axis.pixels(v)) for v in (left, left + width))
+        y0, y1 = (float(y_axis.pixels(v)) for v in (low, low + height))
         if y_axis.log:
             y0 = canvas.bottom
         if np.isfinite([x0, x1, y0, y1]).all():
@@ -193,9 +193,9 @@ def _box(canvas, x_axis, y_axis, at, y, shade):
     low, middle, high = np.percentile(y, (25, 50, 75))
     reach = 1.5 * (high - low)
     inside = y[(y >= low - reach) & (y <= high + reach)]
-    left, right = (float(x_axis.place(at + d)) for d in (-0.3, 0.3))
+    left, right = (float(x_axis.pixels(at + d)) for d in (-0.3, 0.3))
     center = (left + right) / 2
-    ends = [float(y_axis.place(v)) for v in (inside.min(), low, middle, high, inside.max())]
+    ends = [float(y_axis.pixels(v)) for v in (inside.min(), low, middle, high, inside.max())]
     canvas.rectangle(
         left, ends[3], right - left, ends[1] - ends[3], shade, f' fill-opacity="0.4" stroke="{shade}"'
     )
@@ -205,4 +205,4 @@ def _box(canvas, x_axis, y_axis, at, y, shade):
         2,
     )
     for value in y[(y < inside.min()) | (y > inside.max())][:2000]:
-        canvas.circle(center, float(y_axis.place(value)), 2.5, shade)
+        canvas.circle(center, float(y_axis.pixels(value)), 2.5, shade)

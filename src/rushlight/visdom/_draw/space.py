@@ -55,7 +55,7 @@ def _cage(canvas, ranges):
 
 def _surface(canvas, trace):
     z = table(trace)
-    step = max(1, int(np.ceil(np.sqrt(z.size / 6400))))  # as many facets as a picture can show
+    step = max(1, int(np.ceil(np.sqrt(z.size / 6400))))  # as many facets as an image can show
     z = z[::step, ::step]
     t, low, high = colors(trace, z, "cmin", "cmax")
     rows, width = z.shape

@@ -141,16 +141,18 @@ class FlyingThings3D(FlowDataset):
         passes = ["clean", "final"] if pass_name == "both" else [pass_name]
         cameras = ["left", "right"] if camera == "both" else [camera]
         root = pathlib.Path(root) / "FlyingThings3D"
-        for name, side, way in itertools.product(passes, cameras, ("into_future", "into_past")):
+        for name, side, direction in itertools.product(passes, cameras, ("into_future", "into_past")):
             images = sorted(
                 os.path.join(d, side) for d in _found(root, f"frames_{name}pass", split.upper(), "*/*")
             )
             flows = sorted(
-                os.path.join(d, way, side) for d in _found(root, "optical_flow", split.upper(), "*/*")
+                os.path.join(d, direction, side) for d in _found(root, "optical_flow", split.upper(), "*/*")
             )
             self._require(images and flows, "FlyingThings3D flow")
             for image_folder, flow_folder in zip(images, flows):
-                self._add(_found(image_folder, "*.png"), _found(flow_folder, "*.pfm"), way == "into_future")
+                self._add(
+                    _found(image_folder, "*.png"), _found(flow_folder, "*.pfm"), direction == "into_future"
+                )
 
     def _add(self, images, flows, forward):
         for i in range(len(flows) - 1):

@@ -36,8 +36,8 @@ def _make_block_input_shapes(input_size, n_blocks):
 def _get_relative_position_index(height, width):
     """For each pair of positions of a window, the row of its bias."""
     positions = rl.stack(rl.meshgrid([rl.arange(height), rl.arange(width)], indexing="ij")).flatten(1)
-    apart = positions[:, :, None] - positions[:, None, :]
-    return (apart[0] + height - 1) * (2 * width - 1) + apart[1] + width - 1
+    relative = positions[:, :, None] - positions[:, None, :]
+    return (relative[0] + height - 1) * (2 * width - 1) + relative[1] + width - 1
 
 
 class MBConv(nn.Module):

@@ -60,8 +60,8 @@ def _region_mask(x, size, window, shift):
             count += 1
     h, w = size[0] // window[0], size[1] // window[1]
     regions = regions.view(h, window[0], w, window[1]).permute(0, 2, 1, 3).reshape(h * w, -1)
-    apart = regions.unsqueeze(1) - regions.unsqueeze(2)
-    return apart.masked_fill(apart != 0, -100.0).masked_fill(apart == 0, 0.0).unsqueeze(1)
+    distance = regions.unsqueeze(1) - regions.unsqueeze(2)
+    return distance.masked_fill(distance != 0, -100.0).masked_fill(distance == 0, 0.0).unsqueeze(1)
 
 
 def _without_key_bias(bias):

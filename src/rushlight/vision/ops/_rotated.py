@@ -36,11 +36,11 @@ def _crossings(a, b):
     """(points (..., 16, 2), which exist) where an edge of one rectangle meets an edge of the other."""
     a1, b1 = a.unsqueeze(-2), b.unsqueeze(-3)
     da, db = (a.roll(-1, -2) - a).unsqueeze(-2), (b.roll(-1, -2) - b).unsqueeze(-3)
-    apart = b1 - a1
+    offset = b1 - a1
     parallel = _cross(da, db)
     exists = parallel.abs() > 1e-14
     divisor = rl.where(exists, parallel, 1.0)
-    t, u = _cross(apart, db) / divisor, _cross(apart, da) / divisor
+    t, u = _cross(offset, db) / divisor, _cross(offset, da) / divisor
     exists = exists & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
     return (a1 + t.unsqueeze(-1) * da).flatten(-3, -2), exists.flatten(-2)
 

@@ -70,8 +70,8 @@ def _batched_nms_coordinate_trick(boxes, scores, idxs, iou_threshold):
     """Boxes of each class moved so far away that they overlap with no others."""
     if boxes.numel() == 0:
         return rl.empty((0,), dtype=rl.int64, device=boxes.device)
-    apart = idxs.to(boxes) * (boxes.max() + rl.tensor(1).to(boxes))
-    return nms(boxes + apart[:, None], scores, iou_threshold)
+    offsets = idxs.to(boxes) * (boxes.max() + rl.tensor(1).to(boxes))
+    return nms(boxes + offsets[:, None], scores, iou_threshold)
 
 
 def _batched_nms_vanilla(boxes, scores, idxs, iou_threshold):
@@ -233,12 +233,12 @@ def _distance(a, b, eps):
     size = _around(a, b)
     diagonal = size[..., 0] ** 2 + size[..., 1] ** 2 + eps
     middle_a, middle_b = (a[..., :2] + a[..., 2:]) / 2, (b[..., :2] + b[..., 2:]) / 2
-    apart = (middle_a[..., :, None, :] - middle_b[..., None, :, :]) ** 2
-    return iou - apart.sum(-1) / diagonal, iou
+    distance = (middle_a[..., :, None, :] - middle_b[..., None, :, :]) ** 2
+    return iou - distance.sum(-1) / diagonal, iou
 
 
 def distance_box_iou(boxes1, boxes2, eps=1e-7):
-    """`box_iou` less how far apart the middles are."""
+    """`box_iou` less the distance of the centres."""
     return _distance(boxes1, boxes2, eps)[0]
 
 

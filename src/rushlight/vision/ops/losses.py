@@ -56,8 +56,8 @@ def generalized_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
 def _distance_loss(boxes1, boxes2, eps):
     a, b, shared, union, width, height = _pairs(boxes1, boxes2)
     iou = shared / (union + eps)
-    apart = ((a[..., :2] + a[..., 2:]) / 2 - (b[..., :2] + b[..., 2:]) / 2) ** 2
-    return 1 - iou + apart.sum(-1) / (width**2 + height**2 + eps), iou, a, b
+    distance = ((a[..., :2] + a[..., 2:]) / 2 - (b[..., :2] + b[..., 2:]) / 2) ** 2
+    return 1 - iou + distance.sum(-1) / (width**2 + height**2 + eps), iou, a, b
 
 
 def distance_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):

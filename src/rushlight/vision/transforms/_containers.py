@@ -1,86 +1,82 @@
 """Transforms of transforms."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import rushlight as rl
 
 
-def _lines(items: Any) -> str:
+def _lines(items):
     return "".join(f"\n    {t}" for t in items)
 
 
 class Compose:
     """Transforms one after the other."""
 
-    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+    def __init__(self, transforms):
         self.transforms = transforms
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img):
         for t in self.transforms:
             img = t(img)
         return img
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}({_lines(self.transforms)}\n)"
 
 
 class Lambda:
     """A function of the user as a transform."""
 
-    def __init__(self, lambd: Callable[[Any], Any]) -> None:
+    def __init__(self, lambd):
         if not callable(lambd):
             raise TypeError(f"Argument lambd should be callable, got {type(lambd).__name__!r}")
         self.lambd = lambd
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img):
         return self.lambd(img)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}()"
 
 
 class RandomTransforms:
     """A list of transforms of which a draw chooses."""
 
-    def __init__(self, transforms: Any) -> None:
+    def __init__(self, transforms):
         if not isinstance(transforms, (list, tuple)):
             raise TypeError("Argument transforms should be a sequence")
         self.transforms = transforms
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args, **kwargs):
         raise NotImplementedError
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}({_lines(self.transforms)}\n)"
 
 
 class RandomApply(rl.nn.Module):
     """All transforms with probability p, none otherwise."""
 
-    def __init__(self, transforms: Sequence[Callable[..., Any]] | rl.nn.ModuleList, p: float = 0.5) -> None:
+    def __init__(self, transforms, p=0.5):
         super().__init__()
         self.transforms = transforms
         self.p = p
 
-    def forward(self, img: Any) -> Any:
+    def forward(self, img):
         if self.p < rl.rand(1):
             return img
         for t in self.transforms:
             img = t(img)
         return img
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{type(self).__name__}(\n    p={self.p}{_lines(self.transforms)}\n)"
 
 
 class RandomOrder(RandomTransforms):
     """All transforms, in a drawn order (of Python's random)."""
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img):
         drawn = list(self.transforms)
         random.shuffle(drawn)
         for transform in drawn:
@@ -91,14 +87,14 @@ class RandomOrder(RandomTransforms):
 class RandomChoice(RandomTransforms):
     """One transform, drawn with weights p (by Python's random)."""
 
-    def __init__(self, transforms: Any, p: Sequence[float] | None = None) -> None:
+    def __init__(self, transforms, p=None):
         super().__init__(transforms)
         if p is not None and not isinstance(p, (list, tuple)):
             raise TypeError("Argument p should be a sequence")
         self.p = p
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args):
         return random.choices(self.transforms, weights=self.p)[0](*args)
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         return f"{super().__repr__()}(p={self.p})"

@@ -1,72 +1,69 @@
 """Functions on images of Pillow."""
 
-from __future__ import annotations
-
 import numbers
-from typing import Any
 
 from .._pil import is_pil, pil
 
 
-def _check(img: Any) -> None:
+def _check(img):
     if not is_pil(img):
         raise TypeError(f"img should be PIL Image. Got {type(img)}")
 
 
-def _array(img: Any) -> Any:
+def _array(img):
     import numpy as np
 
     return np.asarray(img)
 
 
-def get_dimensions(img: Any) -> list[Any]:
+def get_dimensions(img):
     """[channels, height, width]"""
     _check(img)
     return [get_image_num_channels(img), img.height, img.width]
 
 
-def get_image_size(img: Any) -> list[Any]:
+def get_image_size(img):
     _check(img)
     return [img.width, img.height]
 
 
-def get_image_num_channels(img: Any) -> int:
+def get_image_num_channels(img):
     _check(img)
     return len(img.getbands())
 
 
-def hflip(img: Any) -> Any:
+def hflip(img):
     _check(img)
     return img.transpose(pil().Transpose.FLIP_LEFT_RIGHT)
 
 
-def vflip(img: Any) -> Any:
+def vflip(img):
     _check(img)
     return img.transpose(pil().Transpose.FLIP_TOP_BOTTOM)
 
 
-def _enhanced(img: Any, kind: Any, factor: Any) -> Any:
+def _enhanced(img, kind, factor):
     _check(img)
     return getattr(pil("ImageEnhance"), kind)(img).enhance(factor)
 
 
-def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+def adjust_brightness(img, brightness_factor):
     return _enhanced(img, "Brightness", brightness_factor)
 
 
-def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+def adjust_contrast(img, contrast_factor):
     return _enhanced(img, "Contrast", contrast_factor)
 
 
-def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+def adjust_saturation(img, saturation_factor):
     return _enhanced(img, "Color", saturation_factor)
 
 
-def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness(img, sharpness_factor):
     return _enhanced(img, "Sharpness", sharpness_factor)
 
 
-def adjust_hue(img: Any, hue_factor: float) -> Any:
+def adjust_hue(img, hue_factor):
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     _check(img)
@@ -80,7 +77,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return pil().merge("HSV", (pil().fromarray(shifted), s, v)).convert(img.mode)
 
 
-def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+def adjust_gamma(img, gamma, gain=1):
     _check(img)
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
@@ -88,12 +85,12 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     return img.convert("RGB").point(table * 3).convert(img.mode)
 
 
-def _check_kind(name: Any, value: Any, *kinds: Any) -> None:
+def _check_kind(name, value, *kinds):
     if not isinstance(value, kinds):
         raise TypeError(f"Got inappropriate {name} arg")
 
 
-def _sides(padding: Any) -> Any:
+def _sides(padding):
     """(left, top, right, bottom)"""
     _check_kind("padding", padding, numbers.Number, tuple, list)
     padding = [padding] if isinstance(padding, numbers.Number) else list(padding)
@@ -104,7 +101,7 @@ def _sides(padding: Any) -> Any:
     return padding * (4 // len(padding))
 
 
-def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
+def pad(img, padding, fill=0, padding_mode="constant"):
     _check(img)
     _check_kind("fill", fill, numbers.Number, tuple, list, type(None))
     _check_kind("padding_mode", padding_mode, str)
@@ -123,20 +120,19 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
         img = img.crop((cut[0], cut[1], img.width - cut[2], img.height - cut[3]))
         left, top, right, bottom = (max(side, 0) for side in sides)
     widths = [(top, bottom), (left, right)] + [(0, 0)] * (_array(img).ndim - 2)
-    mode: Any = padding_mode
-    padded = pil().fromarray(np.pad(_array(img), widths, mode=mode))
+    padded = pil().fromarray(np.pad(_array(img), widths, mode=padding_mode))
     if img.mode == "P":
         padded = pil().frombytes("P", padded.size, padded.tobytes())
         padded.putpalette(img.getpalette())
     return padded
 
 
-def crop(img: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+def crop(img, top, left, height, width):
     _check(img)
     return img.crop((left, top, left + width, top + height))
 
 
-def resize(img: Any, size: Any, interpolation: Any = 2) -> Any:
+def resize(img, size, interpolation=2):
     _check(img)
     if not isinstance(size, list) or len(size) != 2:
         raise TypeError(f"Got inappropriate size arg: {size}")
@@ -144,9 +140,7 @@ def resize(img: Any, size: Any, interpolation: Any = 2) -> Any:
     return img.resize((width, height), interpolation)
 
 
-def fill_options(
-    fill: Any, img: Any, name: str = "fillcolor"
-) -> dict[str, Any | Any | int | float | tuple[Any, ...]]:
+def fill_options(fill, img, name="fillcolor"):
     """The colour outside the image, as an argument of Pillow's functions."""
     bands = len(img.getbands())
     if fill is None:
@@ -168,26 +162,24 @@ def fill_options(
     return {name: fill}
 
 
-def affine(img: Any, matrix: Any, interpolation: Any = 0, fill: Any = None) -> Any:
+def affine(img, matrix, interpolation=0, fill=None):
     _check(img)
     return img.transform(img.size, pil().Transform.AFFINE, matrix, interpolation, **fill_options(fill, img))
 
 
-def rotate(
-    img: Any, angle: Any, interpolation: Any = 0, expand: bool = False, center: Any = None, fill: Any = None
-) -> Any:
+def rotate(img, angle, interpolation=0, expand=False, center=None, fill=None):
     _check(img)
     return img.rotate(angle, interpolation, expand, center, **fill_options(fill, img))
 
 
-def perspective(img: Any, perspective_coeffs: Any, interpolation: Any = 3, fill: Any = None) -> Any:
+def perspective(img, perspective_coeffs, interpolation=3, fill=None):
     _check(img)
     return img.transform(
         img.size, pil().Transform.PERSPECTIVE, perspective_coeffs, interpolation, **fill_options(fill, img)
     )
 
 
-def to_grayscale(img: Any, num_output_channels: int) -> Any:
+def to_grayscale(img, num_output_channels):
     _check(img)
     grey = img.convert("L")
     if num_output_channels == 1:
@@ -197,26 +189,26 @@ def to_grayscale(img: Any, num_output_channels: int) -> Any:
     raise ValueError("num_output_channels should be either 1 or 3")
 
 
-def invert(img: Any) -> Any:
+def invert(img):
     _check(img)
     return pil("ImageOps").invert(img)
 
 
-def posterize(img: Any, bits: int) -> Any:
+def posterize(img, bits):
     _check(img)
     return pil("ImageOps").posterize(img, bits)
 
 
-def solarize(img: Any, threshold: Any) -> Any:
+def solarize(img, threshold):
     _check(img)
     return pil("ImageOps").solarize(img, threshold)
 
 
-def autocontrast(img: Any) -> Any:
+def autocontrast(img):
     _check(img)
     return pil("ImageOps").autocontrast(img)
 
 
-def equalize(img: Any) -> Any:
+def equalize(img):
     _check(img)
     return pil("ImageOps").equalize(img)

@@ -1,10 +1,8 @@
 """How a pixel between pixels is computed."""
 
-from __future__ import annotations
-
 import enum
 import numbers
-from typing import Any, cast
+from typing import cast
 
 import rushlight as rl
 
@@ -29,12 +27,12 @@ pil_modes_mapping = {
 _BY_NUMBER = {0: _M.NEAREST, 1: _M.LANCZOS, 2: _M.BILINEAR, 3: _M.BICUBIC, 4: _M.BOX, 5: _M.HAMMING}
 
 
-def mode_of_int(number: Any) -> InterpolationMode:
+def mode_of_int(number):
     """The mode that Pillow's number (an int, or a member of PIL.Image.Resampling) means."""
     return _BY_NUMBER[int(number)]
 
 
-def check_mode(interpolation: Any) -> InterpolationMode:
+def check_mode(interpolation):
     """An InterpolationMode, also from Pillow's numbers."""
     if isinstance(interpolation, int):
         return mode_of_int(interpolation)
@@ -45,7 +43,7 @@ def check_mode(interpolation: Any) -> InterpolationMode:
     return interpolation
 
 
-def setup_size(size: Any, message: str = "Please provide only two dimensions (h, w) for size.") -> Any:
+def setup_size(size, message="Please provide only two dimensions (h, w) for size."):
     """(h, w) from one number or two."""
     if isinstance(size, numbers.Number):
         edge = int(cast(float, size))
@@ -57,7 +55,7 @@ def setup_size(size: Any, message: str = "Please provide only two dimensions (h,
     return size
 
 
-def setup_kernel(kernel_size: Any) -> Any:
+def setup_kernel(kernel_size):
     """The two lengths of a kernel, which have a middle."""
     kernel = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
     if any(length < 1 or length % 2 == 0 for length in kernel):
@@ -65,11 +63,11 @@ def setup_kernel(kernel_size: Any) -> Any:
     return kernel
 
 
-def uniform(low: float, high: float) -> float:
+def uniform(low, high):
     """One float32 draw between two values, as a float."""
     return float(rl.empty(1).uniform_(float(low), float(high)).item())
 
 
-def draw_int(low: int, high: int) -> int:
+def draw_int(low, high):
     """One integer draw from [low, high)."""
     return int(rl.randint(low, high, size=(1,)).item())

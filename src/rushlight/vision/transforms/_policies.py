@@ -2,12 +2,8 @@
 and, where it has one, its level of 0 to 9.
 """
 
-from __future__ import annotations
 
-from typing import Any
-
-
-def _read(table: Any) -> list[Any]:
+def _read(table):
     pairs = []
     for line in table.strip().splitlines():
         changes = (change.split() for change in line.split(","))

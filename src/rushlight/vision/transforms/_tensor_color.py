@@ -1,21 +1,17 @@
 """Colours of images in tensors (..., C, H, W)."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import rushlight as rl
 
 from ._tensor_base import assert_channels, assert_image_tensor, cast_in, cast_out, get_dimensions, max_value
 
 
-def _blend(one: Any, other: Any, ratio: Any) -> Any:
+def _blend(one, other, ratio):
     """ratio * one + (1 - ratio) * other, within black and white."""
     ratio = float(ratio)
     return (ratio * one + (1.0 - ratio) * other).clamp(0, max_value(one.dtype)).to(one.dtype)
 
 
-def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+def rgb_to_grayscale(img, num_output_channels=1):
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
     assert_channels(img, [1, 3])
@@ -28,19 +24,19 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     return grey.expand(img.shape) if num_output_channels == 3 else grey
 
 
-def _check_factor(name: Any, factor: Any) -> None:
+def _check_factor(name, factor):
     if factor < 0:
         raise ValueError(f"{name} ({factor}) is not non-negative.")
 
 
-def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+def adjust_brightness(img, brightness_factor):
     _check_factor("brightness_factor", brightness_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
     return _blend(img, rl.zeros_like(img), brightness_factor)
 
 
-def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+def adjust_contrast(img, contrast_factor):
     _check_factor("contrast_factor", contrast_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -49,7 +45,7 @@ def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     return _blend(img, grey.to(dtype).mean(dim=(-3, -2, -1), keepdim=True), contrast_factor)
 
 
-def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+def adjust_saturation(img, saturation_factor):
     _check_factor("saturation_factor", saturation_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -58,7 +54,7 @@ def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     return _blend(img, rgb_to_grayscale(img), saturation_factor)
 
 
-def adjust_hue(img: Any, hue_factor: float) -> Any:
+def adjust_hue(img, hue_factor):
     from ._tensor_base import convert_image_dtype
 
     if not -0.5 <= hue_factor <= 0.5:
@@ -72,7 +68,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return convert_image_dtype(_rgb(rl.stack(((h + hue_factor) % 1.0, s, v), dim=-3)), dtype)
 
 
-def _hsv(img: Any) -> rl.Tensor:
+def _hsv(img):
     """Hue, saturation, value of red, green, blue; all in [0, 1]."""
     r, g, b = img.unbind(dim=-3)
     top, bottom = img.max(dim=-3).values, img.min(dim=-3).values
@@ -89,7 +85,7 @@ def _hsv(img: Any) -> rl.Tensor:
     return rl.stack((rl.fmod(hue / 6.0 + 1.0, 1.0), saturation, top), dim=-3)
 
 
-def _rgb(img: Any) -> rl.Tensor:
+def _rgb(img):
     """Red, green, blue of hue, saturation, value."""
     h, s, v = img.unbind(dim=-3)
     sextant = rl.floor(h * 6.0)
@@ -99,13 +95,17 @@ def _rgb(img: Any) -> rl.Tensor:
     q = (v * (1.0 - s * f)).clamp(0.0, 1.0)
     t = (v * (1.0 - s * (1.0 - f))).clamp(0.0, 1.0)
     # In each sextant of the circle one channel is v, one p, and one moves between them.
-    ways = ((v, q, p, p, t, v), (t, v, v, q, p, p), (p, p, t, v, v, q))
+    channels = ((v, q, p, p, t, v), (t, v, v, q, p, p), (p, p, t, v, v, q))
     return rl.stack(
-        [rl.stack(way, dim=-3).gather(-3, sextant.unsqueeze(-3).long()).squeeze(-3) for way in ways], dim=-3
+        [
+            rl.stack(channel, dim=-3).gather(-3, sextant.unsqueeze(-3).long()).squeeze(-3)
+            for channel in channels
+        ],
+        dim=-3,
     )
 
 
-def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
+def adjust_gamma(img, gamma, gain=1):
     from ._tensor_base import convert_image_dtype
 
     assert_image_tensor(img)
@@ -117,7 +117,7 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     return convert_image_dtype((gain * x**gamma).clamp(0, 1), dtype)
 
 
-def invert(img: Any) -> Any:
+def invert(img):
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -125,7 +125,7 @@ def invert(img: Any) -> Any:
     return max_value(img.dtype) - img
 
 
-def posterize(img: Any, bits: int) -> Any:
+def posterize(img, bits):
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -135,7 +135,7 @@ def posterize(img: Any, bits: int) -> Any:
     return img & (256 - 2 ** (8 - bits))
 
 
-def solarize(img: Any, threshold: Any) -> rl.Tensor:
+def solarize(img, threshold):
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -145,7 +145,7 @@ def solarize(img: Any, threshold: Any) -> rl.Tensor:
     return rl.where(img >= threshold, invert(img), img)
 
 
-def _softened(img: Any) -> Any:
+def _softened(img):
     """The image smoothed by a 3 x 3 filter, its border as it was."""
     dtype = img.dtype if img.is_floating_point() else rl.float32
     weights = rl.tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]], dtype=dtype, device=img.device)
@@ -157,7 +157,7 @@ def _softened(img: Any) -> Any:
     return whole
 
 
-def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
+def adjust_sharpness(img, sharpness_factor):
     _check_factor("sharpness_factor", sharpness_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -166,7 +166,7 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     return _blend(img, _softened(img), sharpness_factor)
 
 
-def autocontrast(img: Any) -> Any:
+def autocontrast(img):
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -182,7 +182,7 @@ def autocontrast(img: Any) -> Any:
     return ((img - low) * scale).clamp(0, white).to(img.dtype)
 
 
-def _equalized(channel: Any) -> Any:
+def _equalized(channel):
     """One channel (H, W) of bytes with its histogram made flat, as Pillow does it."""
     histogram = rl.bincount(channel.reshape(-1).long(), minlength=256)
     present = histogram[histogram != 0]
@@ -194,7 +194,7 @@ def _equalized(channel: Any) -> Any:
     return table[channel.long()].to(rl.uint8)
 
 
-def equalize(img: Any) -> rl.Tensor:
+def equalize(img):
     assert_image_tensor(img)
     if not 3 <= img.ndim <= 4:
         raise TypeError(f"Input image tensor should have 3 or 4 dimensions, but found {img.ndim}")

@@ -58,17 +58,17 @@ def _along(func, args, kwargs, level):
     if not batched_at(x, level.number):
         return NotImplemented
     name = _name(func)
-    place, default = ALONG.get(name, (1, None))
+    position, default = ALONG.get(name, (1, None))
     args = list(args)
     rank = x.dim() + 1 if name == "unsqueeze" else x.dim()
     if rank == 0:
         return NotImplemented
     if (
-        len(args) > place
+        len(args) > position
         and name not in ("sort", "argsort")
-        or (len(args) > place and isinstance(args[place], int))
+        or (len(args) > position and isinstance(args[position], int))
     ):
-        args[place] = _shift(args[place], rank)
+        args[position] = _shift(args[position], rank)
     else:
         key = "axis" if "axis" in kwargs else "dim"
         kwargs = {**kwargs, key: _shift(kwargs.get(key, default), rank)}

@@ -59,7 +59,7 @@ def _setitem(func, args, kwargs, level):
         raise RuntimeError(
             "vmap: index_put_(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
             "more elements than `self`: in x[...] = value, value (or the index) is mapped and x is not, and one value per "
-            "sample would be written into one place. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
+            "sample would be written into one element. Write into a tensor made from a mapped one, like torch.zeros_like(y)."
         )
     if any(batched_at(i, level.number) and i.dtype == rl.bool for i in index):
         raise _mask_error()

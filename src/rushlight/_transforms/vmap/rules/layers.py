@@ -45,8 +45,10 @@ def _merged(spatial):
             return _wrapped(func(v, *args[1:], **kwargs), level)
         lead = tuple(v.shape[:2])
         result = func(v.flatten(0, 1), *args[1:], **kwargs)
-        apart = lambda t: t.reshape(*lead, *t.shape[1:])  # noqa: E731
-        return _wrapped(tuple(map(apart, result)) if isinstance(result, tuple) else apart(result), level)
+        unfolded = lambda t: t.reshape(*lead, *t.shape[1:])  # noqa: E731
+        return _wrapped(
+            tuple(map(unfolded, result)) if isinstance(result, tuple) else unfolded(result), level
+        )
 
     return merged
 

@@ -12,7 +12,7 @@ _BY_ELEMENT = ("dropout", "native_dropout", "bernoulli", "normal", "poisson", "b
 
 
 def random(func, args, kwargs, level):
-    """A function that draws numbers, by the rule of this vmap."""
+    """A function that draws values, by the rule of this vmap."""
     name = _name(func)
     if name in _DROPOUTS:
         given = _given(("input", "p", "train"), args, kwargs)

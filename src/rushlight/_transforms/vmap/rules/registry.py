@@ -262,7 +262,7 @@ def _in_place(func, name, args, kwargs, level):
         raise RuntimeError(
             f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in "
             f"extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
-            f"`self` not being vmapped over: `{name}` would write one value per sample into one place. Use the "
+            f"`self` not being vmapped over: `{name}` would write one value per sample into one element. Use the "
             f"out-of-place form, `{base}`."
         )
     if base == "fill" and rest and batched_at(rest[0], level.number):

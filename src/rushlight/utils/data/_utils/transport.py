@@ -131,22 +131,22 @@ def send(sock: socket.socket, value: object) -> None:
     # where each is, and where it begins and ends.
     parts = [(pickled, None), *zip(raw, map(own_files.get, map(id, buffers)), strict=True)]
     files: dict[int, int] = {}
-    places: list[tuple[int, int, int]] = []  # (file, start, end)
+    ranges: list[tuple[int, int, int]] = []  # (file, start, end)
     end = 0
     for part, own in parts:
         if own is not None:
-            places.append((files.setdefault(own, len(files) + 1), 0, len(part)))
+            ranges.append((files.setdefault(own, len(files) + 1), 0, len(part)))
             continue
         start = _aligned(end)
         end = start + len(part)
-        places.append((0, start, end))
+        ranges.append((0, start, end))
     fd = _anonymous_file(end)
     try:
         with mmap.mmap(fd, end) as shared, memoryview(shared) as view:
-            for (part, _), (file, start, stop) in zip(parts, places, strict=True):
+            for (part, _), (file, start, stop) in zip(parts, ranges, strict=True):
                 if file == 0:
                     view[start:stop] = part
-        body = pickle.dumps(places)
+        body = pickle.dumps(ranges)
         socket.send_fds(sock, [_HEADER.pack(len(body), end)], [fd, *files])
         sock.sendall(body)
     finally:
@@ -176,13 +176,13 @@ def receive(sock: socket.socket) -> Any:
         body = _receive_exactly(sock, size, None)
         if not shared_size:
             return pickle.loads(body)
-        places = pickle.loads(body)
-        lengths = {0: shared_size, **{file: stop for file, _, stop in places if file}}
+        ranges = pickle.loads(body)
+        lengths = {0: shared_size, **{file: stop for file, _, stop in ranges if file}}
         shared = {file: memoryview(mmap.mmap(fds[file], length)) for file, length in lengths.items()}
     except ConnectionError:
         raise EOFError from None
     finally:
         for fd in fds:
             os.close(fd)
-    pickled, *buffers = (shared[file][start:stop] for file, start, stop in places)
+    pickled, *buffers = (shared[file][start:stop] for file, start, stop in ranges)
     return pickle.loads(pickled, buffers=buffers)

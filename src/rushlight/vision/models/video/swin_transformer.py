@@ -37,8 +37,8 @@ def _region_mask(x, size, window, shift):
                 regions[t[0] : t[1], h[0] : h[1], w[0] : w[1]] = count
                 count += 1
     regions = _by_window(regions[None, ..., None], window).squeeze(-1)
-    apart = regions.unsqueeze(1) - regions.unsqueeze(2)
-    return apart.masked_fill(apart != 0, -100.0).masked_fill(apart == 0, 0.0).unsqueeze(1)
+    distance = regions.unsqueeze(1) - regions.unsqueeze(2)
+    return distance.masked_fill(distance != 0, -100.0).masked_fill(distance == 0, 0.0).unsqueeze(1)
 
 
 def shifted_window_attention_3d(

@@ -1,9 +1,6 @@
 """Functionals that move pixels, and their kernels for images and masks; those for boxes and points are in _points.py."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import rushlight as rl
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video, wrap
@@ -52,7 +49,7 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _NEAREST_MODES = (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
 
 
-def _register_points(function: Any) -> None:
+def _register_points(function):
     """Registers the kernels of _points.py for boxes and points."""
     for cls, kind in ((BoundingBoxes, "bounding_boxes"), (KeyPoints, "keypoints")):
         kernel_for(function, cls)(getattr(_points, f"{function.__name__}_{kind}"))
@@ -62,45 +59,45 @@ def _register_points(function: Any) -> None:
 
 
 @functional
-def horizontal_flip(inpt: Any) -> None:
+def horizontal_flip(inpt):
     """Left and right exchanged."""
 
 
 @image_kernel(horizontal_flip)
-def horizontal_flip_image(image: Any) -> Any:
+def horizontal_flip_image(image):
     """Left and right exchanged."""
     return image.flip(-1)
 
 
 @kernel_for(horizontal_flip, PIL_IMAGE)
-def _horizontal_flip_image_pil(image: Any) -> Any:
+def _horizontal_flip_image_pil(image):
     return _FP.hflip(image)
 
 
 @kernel_for(horizontal_flip, Mask)
-def horizontal_flip_mask(mask: Any) -> Any:
+def horizontal_flip_mask(mask):
     """Left and right exchanged."""
     return mask.flip(-1)
 
 
 @functional
-def vertical_flip(inpt: Any) -> None:
+def vertical_flip(inpt):
     """Upside down."""
 
 
 @image_kernel(vertical_flip)
-def vertical_flip_image(image: Any) -> Any:
+def vertical_flip_image(image):
     """Upside down."""
     return image.flip(-2)
 
 
 @kernel_for(vertical_flip, PIL_IMAGE)
-def _vertical_flip_image_pil(image: Any) -> Any:
+def _vertical_flip_image_pil(image):
     return _FP.vflip(image)
 
 
 @kernel_for(vertical_flip, Mask)
-def vertical_flip_mask(mask: Any) -> Any:
+def vertical_flip_mask(mask):
     """Upside down."""
     return mask.flip(-2)
 
@@ -112,24 +109,12 @@ hflip, vflip = horizontal_flip, vertical_flip
 
 
 @functional
-def resize(
-    inpt: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    max_size: Any = None,
-    antialias: Any = True,
-) -> None:
+def resize(inpt, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
     """At another size: (h, w), or the length of the shorter edge, the longer then at most max_size."""
 
 
 @image_kernel(resize)
-def resize_image(
-    image: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    max_size: Any = None,
-    antialias: Any = True,
-) -> Any:
+def resize_image(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
     """An image at another size."""
     interpolation = check_mode(interpolation)
     size = output_size(image.shape[-2:], size, max_size)
@@ -140,9 +125,7 @@ def resize_image(
     return _resize(image, size, interpolation, antialias)
 
 
-def _resize_image_pil(
-    image: Any, size: Any, interpolation: Any = InterpolationMode.BILINEAR, max_size: Any = None
-) -> Any:
+def _resize_image_pil(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None):
     old = (image.height, image.width)
     height, width = output_size(old, size, max_size)
     if (height, width) == old:
@@ -150,7 +133,7 @@ def _resize_image_pil(
     return image.resize((width, height), resample=pil_modes_mapping[check_mode(interpolation)])
 
 
-def _no_antialias(antialias: Any) -> None:
+def _no_antialias(antialias):
     if antialias is False:
         warnings.warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.",
@@ -159,21 +142,13 @@ def _no_antialias(antialias: Any) -> None:
 
 
 @kernel_for(resize, PIL_IMAGE)
-def _resize_pil(
-    image: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    max_size: Any = None,
-    antialias: Any = True,
-) -> Any:
+def _resize_pil(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
     _no_antialias(antialias)
     return _resize_image_pil(image, size, interpolation, max_size)
 
 
 @kernel_for(resize, Mask)
-def resize_mask(
-    mask: Any, size: Any, interpolation: Any = InterpolationMode.BILINEAR, max_size: Any = None
-) -> Any:
+def resize_mask(mask, size, interpolation=InterpolationMode.BILINEAR, max_size=None):
     """Masks at another size, by their nearest pixels."""
     mode = check_mode(interpolation)
     mode = mode if mode in _NEAREST_MODES else _NEAREST
@@ -185,29 +160,15 @@ def resize_mask(
 
 @functional
 def affine(
-    inpt: Any,
-    angle: Any,
-    translate: Any,
-    scale: Any,
-    shear: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    fill: Any = None,
-    center: Any = None,
-) -> None:
+    inpt, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
+):
     """Rotated, moved, scaled and sheared; the middle stays where it is."""
 
 
 @image_kernel(affine)
 def affine_image(
-    image: Any,
-    angle: Any,
-    translate: Any,
-    scale: Any,
-    shear: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    fill: Any = None,
-    center: Any = None,
-) -> Any:
+    image, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
+):
     """An image rotated, moved, scaled and sheared."""
     mode = check_mode(interpolation)
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, mode, center)
@@ -216,15 +177,8 @@ def affine_image(
 
 @kernel_for(affine, PIL_IMAGE)
 def _affine_image_pil(
-    image: Any,
-    angle: Any,
-    translate: Any,
-    scale: Any,
-    shear: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    fill: Any = None,
-    center: Any = None,
-) -> Any:
+    image, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
+):
     mode = check_mode(interpolation)
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, mode, center)
     center = [image.width * 0.5, image.height * 0.5] if center is None else center
@@ -233,34 +187,18 @@ def _affine_image_pil(
 
 
 @kernel_for(affine, Mask)
-def affine_mask(
-    mask: Any, angle: Any, translate: Any, scale: Any, shear: Any, fill: Any = None, center: Any = None
-) -> Any:
+def affine_mask(mask, angle, translate, scale, shear, fill=None, center=None):
     """Masks rotated, moved, scaled and sheared, by their nearest pixels."""
     return as_image(affine_image)(mask, angle, translate, scale, shear, _NEAREST, fill, center)
 
 
 @functional
-def rotate(
-    inpt: Any,
-    angle: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    expand: bool = False,
-    center: Any = None,
-    fill: Any = None,
-) -> None:
-    """Rotated by an angle in degrees, counter-clockwise; `expand` makes room for all of it."""
+def rotate(inpt, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
+    """Rotated by an angle in degrees, counter-clockwise; `expand` enlarges the result to hold all of it."""
 
 
 @image_kernel(rotate)
-def rotate_image(
-    image: Any,
-    angle: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    expand: bool = False,
-    center: Any = None,
-    fill: Any = None,
-) -> Any:
+def rotate_image(image, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
     """An image rotated counter-clockwise."""
     angle = angle % 360
     if center is None and angle % 90 == 0:  # pixels are moved, not computed
@@ -275,19 +213,14 @@ def rotate_image(
 
 @kernel_for(rotate, PIL_IMAGE)
 def _rotate_image_pil(
-    image: Any,
-    angle: Any,
-    interpolation: Any = InterpolationMode.NEAREST,
-    expand: bool = False,
-    center: Any = None,
-    fill: Any = None,
-) -> Any:
+    image, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None
+):
     mode = pil_modes_mapping[check_mode(interpolation)]
     return _FP.rotate(image, angle, interpolation=mode, expand=expand, fill=fill, center=center)
 
 
 @kernel_for(rotate, Mask)
-def rotate_mask(mask: Any, angle: Any, expand: bool = False, center: Any = None, fill: Any = None) -> Any:
+def rotate_mask(mask, angle, expand=False, center=None, fill=None):
     """Masks rotated counter-clockwise, by their nearest pixels."""
     return as_image(rotate_image)(mask, angle, _NEAREST, expand, center, fill)
 
@@ -296,12 +229,12 @@ def rotate_mask(mask: Any, angle: Any, expand: bool = False, center: Any = None,
 
 
 @functional
-def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> None:
+def pad(inpt, padding, fill=None, padding_mode="constant"):
     """With a border: padding of all sides, (x, y), or (left, top, right, bottom)."""
 
 
 @image_kernel(pad)
-def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad_image(image, padding, fill=None, padding_mode="constant"):
     """An image with a border."""
     return _pad(image, parse_padding(padding), fill, padding_mode)
 
@@ -310,7 +243,7 @@ _pad_image_pil = kernel_for(pad, PIL_IMAGE)(_FP.pad)
 
 
 @kernel_for(pad, Mask)
-def pad_mask(mask: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
+def pad_mask(mask, padding, fill=None, padding_mode="constant"):
     """Masks with a border."""
     if isinstance(fill, (tuple, list)):
         raise ValueError("Non-scalar fill value is not supported")
@@ -318,17 +251,17 @@ def pad_mask(mask: Any, padding: Any, fill: Any = None, padding_mode: str = "con
 
 
 @functional
-def crop(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> None:
+def crop(inpt, top, left, height, width):
     """A rectangle; what lies outside is black."""
 
 
-def _outside(start: Any, stop: Any, length: Any) -> tuple[Any, Any]:
+def _outside(start, stop, length):
     """How many indices of start:stop lie before 0, and from length on."""
     return max(min(stop, 0) - start, 0), max(stop - max(length, start), 0)
 
 
 @image_kernel(crop)
-def crop_image(image: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+def crop_image(image, top, left, height, width):
     """A rectangle of an image."""
     h, w = image.shape[-2:]
     right, bottom = left + width, top + height
@@ -342,17 +275,17 @@ _crop_image_pil = kernel_for(crop, PIL_IMAGE)(_FP.crop)
 
 
 @kernel_for(crop, Mask)
-def crop_mask(mask: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+def crop_mask(mask, top, left, height, width):
     """A rectangle of masks."""
     return as_image(crop_image)(mask, top, left, height, width)
 
 
 @functional
-def center_crop(inpt: Any, output_size: Any) -> None:
+def center_crop(inpt, output_size):
     """The middle, with a black border where it is smaller."""
 
 
-def _center_border(output: Any, size: Any) -> list[Any]:
+def _center_border(output, size):
     """(left, top, right, bottom) that an image lacks."""
     (oh, ow), (h, w) = output, size
     x, y = max(ow - w, 0), max(oh - h, 0)
@@ -360,7 +293,7 @@ def _center_border(output: Any, size: Any) -> list[Any]:
 
 
 @image_kernel(center_crop)
-def center_crop_image(image: Any, output_size: Any) -> Any:
+def center_crop_image(image, output_size):
     """The middle of an image."""
     h, w = parse_center_size(output_size)
     if h > image.shape[-2] or w > image.shape[-1]:
@@ -370,7 +303,7 @@ def center_crop_image(image: Any, output_size: Any) -> Any:
 
 
 @kernel_for(center_crop, PIL_IMAGE)
-def _center_crop_image_pil(image: Any, output_size: Any) -> Any:
+def _center_crop_image_pil(image, output_size):
     h, w = parse_center_size(output_size)
     if h > image.height or w > image.width:
         image = _FP.pad(image, _center_border((h, w), (image.height, image.width)), fill=0)
@@ -381,70 +314,41 @@ def _center_crop_image_pil(image: Any, output_size: Any) -> Any:
 
 
 @kernel_for(center_crop, Mask)
-def center_crop_mask(mask: Any, output_size: Any) -> Any:
+def center_crop_mask(mask, output_size):
     """The middle of masks."""
     return as_image(center_crop_image)(mask, output_size)
 
 
 @functional
 def resized_crop(
-    inpt: Any,
-    top: Any,
-    left: Any,
-    height: Any,
-    width: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    antialias: Any = True,
-) -> None:
+    inpt, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
+):
     """A rectangle, at another size."""
 
 
 @image_kernel(resized_crop)
 def resized_crop_image(
-    image: Any,
-    top: Any,
-    left: Any,
-    height: Any,
-    width: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    antialias: Any = True,
-) -> Any:
+    image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
+):
     """A rectangle of an image, at another size."""
     image = crop_image(image, top, left, height, width)
     return resize_image(image, size, interpolation=interpolation, antialias=antialias)
 
 
-def _resized_crop_image_pil(
-    image: Any,
-    top: Any,
-    left: Any,
-    height: Any,
-    width: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-) -> Any:
+def _resized_crop_image_pil(image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR):
     return _resize_image_pil(_FP.crop(image, top, left, height, width), size, interpolation)
 
 
 @kernel_for(resized_crop, PIL_IMAGE)
 def _resized_crop_pil(
-    image: Any,
-    top: Any,
-    left: Any,
-    height: Any,
-    width: Any,
-    size: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    antialias: Any = True,
-) -> Any:
+    image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
+):
     _no_antialias(antialias)
     return _resized_crop_image_pil(image, top, left, height, width, size, interpolation)
 
 
 @kernel_for(resized_crop, Mask)
-def resized_crop_mask(mask: Any, top: Any, left: Any, height: Any, width: Any, size: Any) -> Any:
+def resized_crop_mask(mask, top, left, height, width, size):
     """A rectangle of masks, at another size."""
     return resize_mask(crop_mask(mask, top, left, height, width), size)
 
@@ -454,25 +358,25 @@ def resized_crop_mask(mask: Any, top: Any, left: Any, height: Any, width: Any, s
 
 @functional
 def perspective(
-    inpt: Any,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    fill: Any = None,
-    coefficients: Any = None,
-) -> None:
+    inpt,
+    startpoints,
+    endpoints,
+    interpolation=InterpolationMode.BILINEAR,
+    fill=None,
+    coefficients=None,
+):
     """Seen so that four startpoints (x, y) come to lie at four endpoints."""
 
 
 @image_kernel(perspective)
 def perspective_image(
-    image: Any,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    fill: Any = None,
-    coefficients: Any = None,
-) -> Any:
+    image,
+    startpoints,
+    endpoints,
+    interpolation=InterpolationMode.BILINEAR,
+    fill=None,
+    coefficients=None,
+):
     """An image seen from elsewhere."""
     values = perspective_coefficients(startpoints, endpoints, coefficients)
     return perspective_sample(image, values, check_mode(interpolation), fill)
@@ -480,30 +384,26 @@ def perspective_image(
 
 @kernel_for(perspective, PIL_IMAGE)
 def _perspective_image_pil(
-    image: Any,
-    startpoints: Any,
-    endpoints: Any,
-    interpolation: Any = InterpolationMode.BILINEAR,
-    fill: Any = None,
-    coefficients: Any = None,
-) -> Any:
+    image,
+    startpoints,
+    endpoints,
+    interpolation=InterpolationMode.BILINEAR,
+    fill=None,
+    coefficients=None,
+):
     values = perspective_coefficients(startpoints, endpoints, coefficients)
     mode = pil_modes_mapping[check_mode(interpolation)]
     return _FP.perspective(image, values, interpolation=mode, fill=fill)
 
 
 @kernel_for(perspective, Mask)
-def perspective_mask(
-    mask: Any, startpoints: Any, endpoints: Any, fill: Any = None, coefficients: Any = None
-) -> Any:
+def perspective_mask(mask, startpoints, endpoints, fill=None, coefficients=None):
     """Masks seen from elsewhere, by their nearest pixels."""
     return as_image(perspective_image)(mask, startpoints, endpoints, _NEAREST, fill, coefficients)
 
 
 @functional
-def elastic(
-    inpt: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
-) -> None:
+def elastic(inpt, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
     """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
 
 
@@ -511,9 +411,7 @@ elastic_transform = elastic
 
 
 @image_kernel(elastic)
-def elastic_image(
-    image: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
-) -> Any:
+def elastic_image(image, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
     """An image whose pixels are moved by a displacement."""
     size = tuple(image.shape[-2:])
     _check_displacement(displacement, size)
@@ -527,15 +425,13 @@ def elastic_image(
 
 
 @kernel_for(elastic, PIL_IMAGE)
-def _elastic_image_pil(
-    image: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
-) -> Any:
+def _elastic_image_pil(image, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
     out = elastic_image(pil_to_tensor(image), displacement, interpolation=interpolation, fill=fill)
     return to_pil_image(out, mode=image.mode)
 
 
 @kernel_for(elastic, Mask)
-def elastic_mask(mask: Any, displacement: Any, fill: Any = None) -> Any:
+def elastic_mask(mask, displacement, fill=None):
     """Masks whose pixels are moved by a displacement, by their nearest pixels."""
     return as_image(elastic_image)(mask, displacement, _NEAREST, fill)
 
@@ -544,11 +440,11 @@ def elastic_mask(mask: Any, displacement: Any, fill: Any = None) -> Any:
 
 
 @functional
-def five_crop(inpt: Any, size: Any) -> None:
+def five_crop(inpt, size):
     """Four corners and the middle."""
 
 
-def _corners(crop_one: Any, center_one: Any, image: Any, size: Any, have: Any) -> Any:
+def _corners(crop_one, center_one, image, size, have):
     h, w = size = setup_size(size)
     if w > have[1] or h > have[0]:
         raise ValueError(f"Requested crop size {size} is bigger than input size {tuple(have)}")
@@ -557,43 +453,43 @@ def _corners(crop_one: Any, center_one: Any, image: Any, size: Any, have: Any) -
     return (*(crop_one(image, top, left, h, w) for top, left in corners), center_one(image, [h, w]))
 
 
-def five_crop_image(image: Any, size: Any) -> Any:
+def five_crop_image(image, size):
     """Four corners of an image and its middle."""
     return _corners(crop_image, center_crop_image, image, size, image.shape[-2:])
 
 
-def _five_crop_image_pil(image: Any, size: Any) -> Any:
+def _five_crop_image_pil(image, size):
     return _corners(_FP.crop, _center_crop_image_pil, image, size, _get_size_image_pil(image))
 
 
-def five_crop_video(video: Any, size: Any) -> Any:
+def five_crop_video(video, size):
     """Four corners of a video and its middle."""
     return five_crop_image(video, size)
 
 
 @functional
-def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> None:
+def ten_crop(inpt, size, vertical_flip=False):
     """Four corners and the middle, of the image and of its mirror image."""
 
 
-def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
+def ten_crop_image(image, size, vertical_flip=False):
     """Four corners and the middle, of an image and of its mirror image."""
     mirrored = image.flip(-2 if vertical_flip else -1)
     return five_crop_image(image, size) + five_crop_image(mirrored, size)
 
 
-def _ten_crop_image_pil(image: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
+def _ten_crop_image_pil(image, size, vertical_flip=False):
     mirrored = _FP.vflip(image) if vertical_flip else _FP.hflip(image)
     return _five_crop_image_pil(image, size) + _five_crop_image_pil(mirrored, size)
 
 
-def ten_crop_video(video: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
+def ten_crop_video(video, size, vertical_flip=False):
     """Four corners and the middle, of a video and of its mirror image."""
     return ten_crop_image(video, size, vertical_flip)
 
 
-def _each_wrapped(kernel: Any) -> Any:
-    def run(inpt: Any, *args: Any, **kwargs: Any) -> Any:
+def _each_wrapped(kernel):
+    def run(inpt, *args, **kwargs):
         return tuple(wrap(out, like=inpt) for out in kernel(inpt.as_subclass(rl.Tensor), *args, **kwargs))
 
     return run

@@ -1,4 +1,4 @@
-"""Pictures as PNG in a data URL, grids of them, and SVG."""
+"""Images as PNG in a data URL, grids of them, and SVG."""
 
 import base64
 import io
@@ -12,7 +12,7 @@ from ._values import BadData, array, describe, require
 
 
 def pixels(call, name, image):
-    """(H, W, C) bytes of a C x H x W or H x W picture. Floats up to 1 mean 0 to 255, as in visdom."""
+    """(H, W, C) bytes of a C x H x W or H x W image. Floats up to 1 mean 0 to 255, as in visdom."""
     whole = "int" in str(getattr(image, "dtype", ""))
     values = array(call, name, image)
     if values.ndim == 2:
@@ -30,7 +30,7 @@ def pixels(call, name, image):
     low, high = values.min(), values.max()
     if low < 0 or high > 255:
         warnings.warn(
-            f"{call}: {name} holds values from {low:.4g} to {high:.4g}, where pictures have 0 to 1 or 0 to 255: "
+            f"{call}: {name} holds values from {low:.4g} to {high:.4g}, where images have 0 to 1 or 0 to 255: "
             "that range is shown stretched to theirs",
             stacklevel=4,
         )
@@ -89,20 +89,20 @@ def image_content(call, pixels, opts):
 
 
 def grid(call, tensor, nrow, padding):
-    """(H, W, C) bytes of pictures in rows of nrow."""
+    """(H, W, C) bytes of images in rows of nrow."""
     for name, value, least in (("nrow", nrow, 1), ("padding", padding, 0)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise TypeError(f"{call}: {name} must be an int, got {describe(value)}")
         require(value >= least, call, f"{name} must be {least} or more, got {value}")
     if isinstance(tensor, (list, tuple)):
         require(len(tensor) > 0, call, "tensor is an empty list: nothing to show")
-        pictures = [pixels(call, f"tensor[{i}]", picture) for i, picture in enumerate(tensor)]
-        for i, picture in enumerate(pictures):
+        images = [pixels(call, f"tensor[{i}]", image) for i, image in enumerate(tensor)]
+        for i, image in enumerate(images):
             require(
-                picture.shape == pictures[0].shape,
+                image.shape == images[0].shape,
                 call,
-                f"the pictures must have one size: tensor[0] has (H, W, C) = {pictures[0].shape}, tensor[{i}] "
-                f"{picture.shape}",
+                f"the images must have one size: tensor[0] has (H, W, C) = {images[0].shape}, tensor[{i}] "
+                f"{image.shape}",
             )
     else:
         values = array(call, "tensor", tensor)
@@ -111,22 +111,22 @@ def grid(call, tensor, nrow, padding):
         require(
             values.ndim == 4 and values.size > 0,
             call,
-            f"tensor must be B x C x H x W, or a list of C x H x W pictures, got shape {values.shape}",
+            f"tensor must be B x C x H x W, or a list of C x H x W images, got shape {values.shape}",
         )
         b, c, h, w = values.shape
         # one scale for all: what is 0 to 1 or 0 to 255 is so for the batch
         flat = values.transpose(1, 0, 2, 3).reshape(c, b * h, w)
         if "int" in str(getattr(tensor, "dtype", "")):
             flat = flat.astype(np.int64)
-        pictures = list(pixels(call, "tensor", flat).reshape(b, h, w, c))
-    height, width, channels = pictures[0].shape
-    across = min(int(nrow), len(pictures))
-    down = -(-len(pictures) // across)
+        images = list(pixels(call, "tensor", flat).reshape(b, h, w, c))
+    height, width, channels = images[0].shape
+    across = min(int(nrow), len(images))
+    down = -(-len(images) // across)
     step_y, step_x = height + padding, width + padding
     whole = np.full((down * step_y + padding, across * step_x + padding, channels), 255, np.uint8)
-    for i, picture in enumerate(pictures):
+    for i, image in enumerate(images):
         y, x = padding + i // across * step_y, padding + i % across * step_x
-        whole[y : y + height, x : x + width] = picture
+        whole[y : y + height, x : x + width] = image
     return whole
 
 

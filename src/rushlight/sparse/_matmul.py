@@ -14,8 +14,8 @@ def _by_rows(a):
     if isinstance(a, SparseCscTensor):
         return None
     if isinstance(a, SparseCsrTensor):
-        return a._starts.to(rl.int64), a._places[1], a._entries
-    return (a._row_starts(), a._places[1], a._entries) if a._coalesced else None
+        return a._starts.to(rl.int64), a._coords[1], a._entries
+    return (a._row_starts(), a._coords[1], a._entries) if a._coalesced else None
 
 
 def _checked(a, b):
@@ -78,7 +78,7 @@ def mm(a, b, reduce="sum"):
         table = b if b.dim() == 2 else b.unsqueeze(1)
         product = _bag_sum(table.to(dtype), columns, starts, entries.to(dtype))
         return product if b.dim() == 2 else product.squeeze(1)
-    rows, columns = a._places
+    rows, columns = a._coords
     entries = a._entries if b.dim() == 1 else a._entries.unsqueeze(1)
     result = rl.zeros((a.size(0), *b.shape[1:]), dtype=dtype)
     terms = (entries * b[columns]).to(dtype)
@@ -96,7 +96,7 @@ spmm = mm
 def _joined(a, b):
     """The product of two sparse matrices: entry (i, k) of a meets every entry (k, j) of b. No dense matrix is made."""
     starts, columns, entries = _by_rows(b) or _by_rows(b.to_sparse()._summed())
-    rows, meets = a._places
+    rows, meets = a._coords
     counts = (starts[1:] - starts[:-1])[meets]
     of = rl.repeat_interleave(rl.arange(counts.numel()), counts)
     at = rl.arange(of.numel()) + (starts[:-1][meets] - counts.cumsum(0) + counts)[of]
@@ -145,7 +145,7 @@ def bmm(a, b):
             f"bmm: expected (b, n, m) and (b, m, p), got {tuple(a.shape)} and {tuple(b.shape)}"
         )
     batch, n, m = a.shape
-    item, row, column = a._places
+    item, row, column = a._coords
     wide = make(
         rl.stack([item * n + row, item * m + column]), a._entries, (batch * n, batch * m), a._coalesced
     )
@@ -160,8 +160,8 @@ def hspmm(mat1, mat2):
             "hspmm: Argument #1: matrix expected to be sparse; make it so with mat1.to_sparse()"
         )
     _checked(mat1, mat2)
-    rows, of = rl.unique(mat1._places[0], return_inverse=True)
-    few = make(rl.stack([of, mat1._places[1]]), mat1._entries, (rows.numel(), mat1.size(1)), mat1._coalesced)
+    rows, of = rl.unique(mat1._coords[0], return_inverse=True)
+    few = make(rl.stack([of, mat1._coords[1]]), mat1._entries, (rows.numel(), mat1.size(1)), mat1._coalesced)
     return make(rows.unsqueeze(0), mm(few, mat2), (mat1.size(0), mat2.size(1)), True)
 
 
@@ -193,16 +193,16 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     _need_sparse(input, mat1)
     product = hspmm(mat1, mat2)
     columns = rl.arange(mat2.size(1))
-    places = rl.stack([product._places[0].repeat_interleave(columns.numel()), columns.repeat(product._nnz())])
+    coords = rl.stack([product._coords[0].repeat_interleave(columns.numel()), columns.repeat(product._nnz())])
     entries = rl.cat([beta * input._entries, alpha * product._entries.reshape(-1)])
-    return make(rl.cat([input._places, places], 1), entries, (mat1.size(0), mat2.size(1)))
+    return make(rl.cat([input._coords, coords], 1), entries, (mat1.size(0), mat2.size(1)))
 
 
 @handles("smm")
 def smm(input, mat):
     """The product of a sparse and a dense matrix, sparse."""
     _need_sparse(input)
-    zero = make(input._places[:, :0], input._entries[:0], (input.size(0), mat.size(1)))
+    zero = make(input._coords[:, :0], input._entries[:0], (input.size(0), mat.size(1)))
     return sspaddmm(zero, input, mat)._coalesced_(True)
 
 
@@ -244,8 +244,8 @@ def spdiags(diagonals, offsets, shape, layout=None):
     columns = rl.arange(min(columns_, diagonals.size(1))).expand(offsets.numel(), -1)
     rows = columns - offsets.to(rl.int64).unsqueeze(1)
     inside = (rows >= 0) & (rows < rows_)
-    places = rl.stack([rows[inside], columns[inside]])
-    result = make(places, diagonals[:, : columns.size(1)][inside], (rows_, columns_))
+    coords = rl.stack([rows[inside], columns[inside]])
+    result = make(coords, diagonals[:, : columns.size(1)][inside], (rows_, columns_))
     return result if layout is None else result.to_sparse(layout=layout)
 
 
@@ -283,13 +283,13 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
         )
     if tuple(input.shape) != (mat1.size(0), mat2.size(1)):
         raise RuntimeError(
-            f"sampled_addmm: the product is {mat1.size(0)}x{mat2.size(1)}, but the places are of a matrix of "
+            f"sampled_addmm: the product is {mat1.size(0)}x{mat2.size(1)}, but the indices are of a matrix of "
             f"{tuple(input.shape)}"
         )
-    rows, columns = input._places
+    rows, columns = input._coords
     products = (mat1[rows] * mat2.mT[columns]).sum(-1)
     result = input._with(beta * input._entries + alpha * products)
     if out is None:
         return result
-    out._starts, out._places, out._entries = result._starts, result._places, result._entries
+    out._starts, out._coords, out._entries = result._starts, result._coords, result._entries
     return out

@@ -1,11 +1,11 @@
-"""Recurrent layers of half types against the same layers in float64."""
+"""Recurrent layers of fp16 and bf16 against the same layers in float64."""
 
 import pytest
 
 import rushlight as rl
 
 EPS = {rl.bfloat16: 2.0**-8, rl.float16: 2.0**-11}
-HALVES = list(EPS)
+REDUCED = list(EPS)
 KINDS = ["LSTM", "GRU", "RNN_TANH", "RNN_RELU"]
 
 
@@ -44,7 +44,7 @@ def results_of(net, x, states, kind):
     return [r.detach() for r in results] + [t.grad for t in (x, *states, *net.parameters())]
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("rows", "steps", "inputs", "hidden", "options"),
@@ -79,7 +79,7 @@ def test_results_and_gradients(rows, steps, inputs, hidden, options, kind, dtype
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_packed_and_odd_places_in_memory(kind):
+def test_packed_and_odd_addresses(kind):
     rl.manual_seed(1)
     dtype = rl.bfloat16
     own, exact = both(kind, dtype, 6, 20, bidirectional=True)
@@ -135,7 +135,7 @@ def test_the_last_result_is_the_state(kind):
     assert rl.equal(out[-1], (states[0] if kind == "LSTM" else states)[0])
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 def test_gradients_of_gradients(kind, dtype):
     rl.manual_seed(5)
@@ -151,7 +151,7 @@ def test_gradients_of_gradients(kind, dtype):
     close(*found, dtype, 16)
 
 
-@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("dtype", REDUCED)
 def test_what_is_not_a_number_stays_in_its_row(dtype):
     net = rl.nn.LSTM(3, 20).to(dtype)
     x = rl.randn(4, 3, 3).to(dtype)

@@ -1,4 +1,4 @@
-"""Pictures for the examples: arrays as PNG files and charts as SVG, with nothing but the standard library and NumPy."""
+"""Plots and images for the examples: arrays as PNG files and charts as SVG, with nothing but the standard library and NumPy."""
 
 import html
 import os
@@ -48,17 +48,17 @@ def save_svg(path, lines, title="", x="", y="", dots=()):
         '<path d="M60 50V330H620" fill="none" stroke="#999"/>',
     ]
     for value in (low, (low + high) / 2, high):
-        place = at(left, value).split(",")[1]
-        parts.append(f'<text x="54" y="{float(place) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
+        position = at(left, value).split(",")[1]
+        parts.append(f'<text x="54" y="{float(position) + 4:.1f}" text-anchor="end">{value:.3g}</text>')
     for value in (left, (left + right) / 2, right):
         parts.append(
             f'<text x="{at(value, low).split(",")[0]}" y="348" text-anchor="middle">{value:.3g}</text>'
         )
     for i, (xs, ys) in enumerate(dots):
         for a, b in zip(xs, ys):
-            place = at(a, b).split(",")
+            position = at(a, b).split(",")
             parts.append(
-                f'<circle cx="{place[0]}" cy="{place[1]}" r="2.5" fill="{COLOURS[-1 - i]}" opacity="0.5"/>'
+                f'<circle cx="{position[0]}" cy="{position[1]}" r="2.5" fill="{COLOURS[-1 - i]}" opacity="0.5"/>'
             )
     for i, (name, (xs, ys)) in enumerate(lines.items()):
         points = " ".join(at(a, b) for a, b in zip(xs, ys))

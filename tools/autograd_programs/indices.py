@@ -9,10 +9,10 @@ def setitem(T, x, y, z, k):
         x[...] = y if k % 2 else 2.0
         return
     value = y if k % 2 else (1.5, True, 2)[k % 3]
-    x[place(x, k)] = value
+    x[index(x, k)] = value
 
 
-def place(x, k):
+def index(x, k):
     """Where `setitem` writes."""
     part, at = slice(k % 2, None, 1 + k // 2 % 2), index_of(x, k)
     return (at, part, ..., (..., at), (part, part), None)[k // 2 % 6]
