@@ -1,5 +1,5 @@
-// The gamma family, Bessel functions that oscillate, and orthogonal polynomials: computed in double for all types. All
-// of them gain as an RL_OVERLAY.
+// The gamma family, Bessel functions that oscillate, and orthogonal polynomials: computed in double for all types. They
+// gain as an RL_OVERLAY, but for the Bessel functions: these are long, and few programs call them.
 #include "cpu/elementwise/bessel_oscillating.h"
 #include "cpu/elementwise/reduced_range.h"
 #include "cpu/elementwise/special_gamma.h"
@@ -104,6 +104,7 @@ template <class T> [[gnu::flatten]] void lgamma_flat(char* const* data, int64_t 
   lgamma_run<T>(data, n);
 }
 
+#ifndef RL_OVERLAY
 double far_j0(double x) { return ::j0(x); }
 double far_j1(double x) { return ::j1(x); }
 double far_y0(double x) { return x < 0 ? kNan<double> : ::y0(x); }
@@ -112,6 +113,7 @@ template <auto kFast, auto kSlow> void waves(LoopTable& t, Pointwise op) {
   constexpr auto kNear = [](double x, double) { return special::waves_reduced(x); };
   put_doubles<&reduced_range_loop<&patched_flat<kNear, kFast, kSlow, double>, double>, 1>(t, op);
 }
+#endif
 
 }  // namespace
 
@@ -121,14 +123,16 @@ void put_gamma(LoopTable& t) {
   put_reduced_range<&polygamma_flat<float>, &polygamma_flat<double>>(t, Polygamma);
   reduced_range_floats<[](auto x) { return (x > 0); }, kOf<special::digamma_above>, kOf<special::digamma_any>>(t,
                                                                                                                Digamma);
+  blocks2<HurwitzZeta>(t, Pointwise::Zeta);
+  blocks2<Incomplete<false>>(t, Igamma);
+  blocks2<Incomplete<true>>(t, Igammac);
+#ifndef RL_OVERLAY
   waves<kOf<special::j0>, kOf<far_j0>>(t, BesselJ0);
   waves<kOf<special::j1>, kOf<far_j1>>(t, BesselJ1);
   waves<kOf<special::y0>, kOf<far_y0>>(t, BesselY0);
   waves<kOf<special::y1>, kOf<far_y1>>(t, BesselY1);
   waves<kOf<special::spherical_j0_small>, kOf<special::spherical_j0>>(t, SphericalBesselJ0);
-  blocks2<HurwitzZeta>(t, Pointwise::Zeta);
-  blocks2<Incomplete<false>>(t, Igamma);
-  blocks2<Incomplete<true>>(t, Igammac);
+#endif
   blocks2<Polynomial<special::ChebyshevT>>(t, ChebyshevT);
   blocks2<Polynomial<special::ChebyshevU>>(t, ChebyshevU);
   blocks2<Polynomial<special::ChebyshevV>>(t, ChebyshevV);

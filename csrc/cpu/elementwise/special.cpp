@@ -67,10 +67,12 @@ void put_special(LoopTable& t) {
   unary_floats<[](auto x) { return static_cast<decltype(x)>(special::i1e<decltype(x)>(x)); }>(t, I1e);
   unary_floats<kI0>(t, ModifiedBesselI0);
   unary_floats<kI1>(t, ModifiedBesselI1);
+#ifndef RL_OVERLAY  // seldom called, and longer than all the others
   vectors1<special::k0>(t, ModifiedBesselK0);
   vectors1<special::k1>(t, ModifiedBesselK1);
   vectors1<special::k0e>(t, ScaledModifiedBesselK0);
   vectors1<special::k1e>(t, ScaledModifiedBesselK1);
+#endif
   vectors1<special::log_ndtr>(t, LogNdtr);
   vectors1<special::erfcx>(t, Erfcx);
   unary_floats<[](auto x) { return special::entr(x); }>(t, Entr);
