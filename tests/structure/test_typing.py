@@ -16,6 +16,8 @@ import rushlight
 
 HOME = pathlib.Path(rushlight.__file__).resolve().parent.parent
 CASES = pathlib.Path(__file__).parent / "typing_cases"
+# Programs that checkers accept: a training loop, and what is written beside it.
+GOOD = ("training", "library")
 # What each line of mistakes.py with a comment must be found guilty of.
 MISTAKES = {
     number: line.partition("  # ")[2]
@@ -78,8 +80,9 @@ def test_the_stubs_were_built():
         assert (HOME / "rushlight" / f"{name}.pyi").exists(), name
 
 
-def test_mypy_accepts_a_typed_training_script(folder):
-    assert mypy(folder, CASES / "training.py") == ""
+@pytest.mark.parametrize("name", GOOD)
+def test_mypy_accepts_a_typed_program(folder, name):
+    assert mypy(folder, CASES / f"{name}.py") == ""
 
 
 def test_mypy_finds_every_mistake(folder):
@@ -92,8 +95,9 @@ def test_mypy_finds_every_mistake(folder):
         assert code in found[number], report
 
 
-def test_pyright_accepts_a_typed_training_script(folder):
-    report = pyright(folder, CASES / "training.py")
+@pytest.mark.parametrize("name", GOOD)
+def test_pyright_accepts_a_typed_program(folder, name):
+    report = pyright(folder, CASES / f"{name}.py")
     assert "0 errors" in report, report
 
 
@@ -103,9 +107,10 @@ def test_pyright_finds_every_mistake(folder):
     assert found == MISTAKES.keys(), report
 
 
-def test_the_training_script_runs(tmp_path):
+@pytest.mark.parametrize("name", GOOD)
+def test_the_program_runs(tmp_path, name):
     """What checkers accept must be what the library does."""
-    command = [sys.executable, str(CASES / "training.py")]
+    command = [sys.executable, str(CASES / f"{name}.py")]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(HOME)}
     )
@@ -130,7 +135,8 @@ def test_letters_tell_optional_parameters():
 
 SPACES = [
     "", "nn", "nn.modules", "nn.functional", "nn.init", "nn.utils", "optim", "optim.lr_scheduler", "utils.data",
-    "utils.checkpoint", "autograd", "func", "linalg", "fft", "special", "distributions", "amp", "cuda", "serialization",
+    "utils.checkpoint", "utils.tensorboard", "autograd", "autograd.functional", "autograd.graph", "hub", "profiler",
+    "nn.utils.prune", "nn.utils.parametrize", "nn.utils.rnn", "distributions.transforms", "vision.transforms", "vision.transforms.v2", "func", "linalg", "fft", "special", "distributions", "amp", "cuda", "serialization",
     "random", "jit",
 ]  # fmt: skip
 

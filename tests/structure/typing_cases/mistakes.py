@@ -3,6 +3,11 @@
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
+from rushlight.distributions import Categorical, Normal, kl_divergence
+from rushlight.nn.utils import prune
+from rushlight.utils.checkpoint import checkpoint
+from rushlight.utils.data import DataLoader
+from rushlight.vision.transforms import v2
 
 x = torch.randn(3, 4)
 layer = nn.Linear(8, 3)
@@ -39,3 +44,29 @@ def rows(batch: Tensor) -> int:
 
 rows("batch")  # arg-type
 name: str = rows(x)  # assignment
+
+
+layer.register_forward_hook(3)  # arg-type
+layer.register_bufer("mean", x)  # operator
+steps: Tensor = nn.LSTM(4, 4).forward(x)  # assignment
+states: tuple[Tensor, Tensor] = nn.GRU(4, 4).forward(x)[1]  # assignment
+nn.init.kaiming_normal_("weight")  # arg-type
+prune.l1_unstructured(layer, 3, amount=0.5)  # arg-type
+nn.utils.clip_grad_norm_(layer.parameters(), "1")  # arg-type
+Normal("0", 1.0)  # arg-type
+Normal(0.0, 1.0).log_prob(0.5)  # arg-type
+Normal(0.0, 1.0).rsmaple()  # attr-defined
+kl_divergence(Normal(0.0, 1.0), x)  # arg-type
+draw: int = Categorical(logits=x).sample()  # assignment
+torch.amp.GradScaler("cpu", init_scale="big")  # arg-type
+torch.autocast("cpu", dtype="bfloat16")  # arg-type
+torch.optim.lr_scheduler.StepLR(layer, step_size=10)  # arg-type
+torch.func.grad(x)  # arg-type
+torch.autograd.gradcheck(torch.exp, x, eps="small")  # arg-type
+checkpoint(3, x)  # arg-type
+DataLoader([1, 2], batch_size="4")  # arg-type
+v2.Resize("8")  # arg-type
+v2.RandomHorizontalFlip(p="often")  # arg-type
+v2.Normalize(mean=0.5, std=[0.5])  # arg-type
+torch.hub.load_state_dict_from_url(3)  # arg-type
+torch.profiler.schedule(wait=1, warmup="1", active=1)  # arg-type

@@ -15,7 +15,7 @@ from .stl10 import *
 from .svhn import *
 from .usps import *
 from .videos import *
-from .vision import VisionDataset
+from .vision import VisionDataset as VisionDataset
 from .voc import *
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 

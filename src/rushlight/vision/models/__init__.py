@@ -17,12 +17,18 @@ from .swin_transformer import *
 from .vgg import *
 from .vision_transformer import *
 from ._api import (
-    Weights,
-    WeightsEnum,
-    get_model,
-    get_model_builder,
-    get_model_weights,
-    get_weight,
-    list_models,
+    Weights as Weights,
+    WeightsEnum as WeightsEnum,
+    get_model as get_model,
+    get_model_builder as get_model_builder,
+    get_model_weights as get_model_weights,
+    get_weight as get_weight,
+    list_models as list_models,
 )
-from . import detection, optical_flow, quantization, segmentation, video
+from . import (
+    detection as detection,
+    optical_flow as optical_flow,
+    quantization as quantization,
+    segmentation as segmentation,
+    video as video,
+)

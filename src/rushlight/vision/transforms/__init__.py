@@ -1,9 +1,11 @@
 """Transforms of images: classes here, functions in `functional`, data of several kinds at once in `v2`."""
 
+from __future__ import annotations
+
 from .autoaugment import *
 from .transforms import *
 
-from . import functional
+from . import functional as functional
 
 
 TYPE_CHECKING = False
@@ -11,7 +13,7 @@ if TYPE_CHECKING:  # typing itself takes milliseconds to import
     from typing import Any
 
 
-def __getattr__(name: str) -> "Any":
+def __getattr__(name: str) -> Any:
     if name in ("v2", "autoaugment", "transforms", "_functional_tensor", "_functional_pil"):
         import importlib
 

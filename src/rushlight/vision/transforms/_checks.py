@@ -1,27 +1,31 @@
 """Checks of arguments that several transforms take."""
 
+from __future__ import annotations
+
 import numbers
 import warnings
-from typing import cast
+from typing import Any, cast
 
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 
 
-def check_kind(value, kinds, message):
+def check_kind(value: Any, kinds: Any, message: Any) -> None:
     """Refuses a value of another type."""
     if not isinstance(value, kinds):
         raise TypeError(message)
 
 
-def check_sequence(value, name):
+def check_sequence(value: Any, name: Any) -> None:
     check_kind(value, (list, tuple), f"Argument {name} should be a sequence")
 
 
-def check_angle(angle):
+def check_angle(angle: Any) -> None:
     check_kind(angle, (int, float), "Argument angle should be int or float")
 
 
-def check_affine(angle, translate, scale, shear, center):
+def check_affine(
+    angle: Any, translate: Any, scale: Any, shear: Any, center: Any
+) -> tuple[float, list[Any], Any]:
     """(angle, [x, y] of the translation, [x, y] of the shear) of an affine map, once its arguments are found valid."""
     check_angle(angle)
     check_sequence(translate, "translate")
@@ -40,7 +44,7 @@ def check_affine(angle, translate, scale, shear, center):
     return float(angle), list(translate), shear
 
 
-def check_padding(padding, padding_mode):
+def check_padding(padding: Any, padding_mode: str) -> None:
     """Refuses other modes of padding, and sequences that are not of 1, 2 or 4 sides."""
     if padding_mode not in _PADDING_MODES:
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
@@ -49,14 +53,14 @@ def check_padding(padding, padding_mode):
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {count} element tuple")
 
 
-def float_list(fill):
+def float_list(fill: Any) -> list[float]:
     """The values of a colour as floats."""
     kinds = (int, float, list, tuple)
     check_kind(fill, kinds, f"fill should be int or float or a list or tuple of them. Got {type(fill)}")
     return [float(v) for v in (fill if isinstance(fill, (list, tuple)) else [fill])]
 
 
-def check_erasing(p, scale, ratio, value):
+def check_erasing(p: float, scale: Any, ratio: Any, value: Any) -> None:
     """Refuses arguments of RandomErasing that make no sense."""
     kinds = (numbers.Number, str, tuple, list)
     check_kind(value, kinds, "Argument value should be either a number or str or a sequence")
@@ -72,7 +76,9 @@ def check_erasing(p, scale, ratio, value):
         raise ValueError("Random erasing probability should be between 0 and 1")
 
 
-def factor_ends(value, name, center, clip_first_on_zero, message):
+def factor_ends(
+    value: Any, name: Any, center: Any, clip_first_on_zero: Any, message: Any
+) -> list[Any] | list[float]:
     """[low, high] of a factor from its distance to `center`, or from both ends."""
     if isinstance(value, numbers.Number):
         value = cast(float, value)

@@ -1,5 +1,10 @@
 """Transforms between images, arrays and tensors, and of values."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import rushlight as rl
 
 from . import functional as F
@@ -8,67 +13,67 @@ from . import functional as F
 class ToTensor:
     """An image of Pillow or an array (H, W, C) as a tensor (C, H, W); bytes in [0, 255] become floats in [0, 1]."""
 
-    def __call__(self, pic):
+    def __call__(self, pic: Any) -> Any:
         return F.to_tensor(pic)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
 class PILToTensor:
     """An image of Pillow as a tensor (C, H, W) of its own type."""
 
-    def __call__(self, pic):
+    def __call__(self, pic: Any) -> Any:
         return F.pil_to_tensor(pic)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
 class ToPILImage:
     """A tensor (C, H, W) or an array (H, W, C) as an image of Pillow."""
 
-    def __init__(self, mode=None):
+    def __init__(self, mode: str | None = None) -> None:
         self.mode = mode
 
-    def __call__(self, pic):
+    def __call__(self, pic: Any) -> Any:
         return F.to_pil_image(pic, self.mode)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({f'mode={self.mode}' if self.mode is not None else ''})"
 
 
 class ConvertImageDtype(rl.nn.Module):
     """The image in another type, with white kept white."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: rl.dtype) -> None:
         super().__init__()
         self.dtype = dtype
 
-    def forward(self, image):
+    def forward(self, image: Any) -> Any:
         return F.convert_image_dtype(image, self.dtype)
 
 
 class Normalize(rl.nn.Module):
     """(tensor - mean) / std by channels."""
 
-    def __init__(self, mean, std, inplace=False):
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
         super().__init__()
         self.mean = mean
         self.std = std
         self.inplace = inplace
 
-    def forward(self, tensor):
+    def forward(self, tensor: Any) -> Any:
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(mean={self.mean}, std={self.std})"
 
 
 class LinearTransformation(rl.nn.Module):
     """(flattened image - mean) @ matrix: whitening."""
 
-    def __init__(self, transformation_matrix, mean_vector):
+    def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         super().__init__()
         if transformation_matrix.size(0) != transformation_matrix.size(1):
             raise ValueError(
@@ -85,7 +90,7 @@ class LinearTransformation(rl.nn.Module):
                 raise ValueError(f"Input tensors should {wanted}. Got {one} and {other}")
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
-    def forward(self, tensor):
+    def forward(self, tensor: Any) -> Any:
         shape = tensor.shape
         n = shape[-3] * shape[-2] * shape[-1]
         if n != self.transformation_matrix.shape[0]:
@@ -101,7 +106,7 @@ class LinearTransformation(rl.nn.Module):
         flat = tensor.view(-1, n) - self.mean_vector
         return rl.mm(flat, self.transformation_matrix).view(shape)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(transformation_matrix={self.transformation_matrix.tolist()}, "
             f"mean_vector={self.mean_vector.tolist()})"

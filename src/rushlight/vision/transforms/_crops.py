@@ -1,8 +1,12 @@
 """Sizes: resizing, cutting, padding, flipping."""
 
+from __future__ import annotations
+
 import math
 import numbers
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import rushlight as rl
 
@@ -14,7 +18,13 @@ from ._interpolation import InterpolationMode, draw_int, mode_of_int, setup_size
 class Resize(rl.nn.Module):
     """The image at another size: (h, w), or the length of its shorter edge."""
 
-    def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         if not isinstance(size, (int, list, tuple)):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
@@ -25,10 +35,10 @@ class Resize(rl.nn.Module):
         self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
         self.antialias = antialias
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(size={self.size}, interpolation={self.interpolation.value}, "
             f"max_size={self.max_size}, antialias={self.antialias})"
@@ -38,31 +48,31 @@ class Resize(rl.nn.Module):
 class CenterCrop(rl.nn.Module):
     """The middle of an image, padded with black if it is smaller."""
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = setup_size(size)
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.center_crop(img, self.size)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size})"
 
 
 class Pad(rl.nn.Module):
     """The image with a border."""
 
-    def __init__(self, padding, fill=0, padding_mode="constant"):
+    def __init__(self, padding: int | Sequence[int], fill: Any = 0, padding_mode: str = "constant") -> None:
         super().__init__()
         check_kind(padding, (numbers.Number, tuple, list), "Got inappropriate padding arg")
         check_kind(fill, (numbers.Number, str, tuple, list), "Got inappropriate fill arg")
         check_padding(padding, padding_mode)
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode})"
 
 
@@ -70,7 +80,7 @@ class RandomCrop(rl.nn.Module):
     """A rectangle at a drawn position, of the image padded before."""
 
     @staticmethod
-    def get_params(img, output_size):
+    def get_params(img: Any, output_size: Any) -> Any:
         """(top, left, height, width) of a draw."""
         size, (height, width) = tuple(F.get_dimensions(img)[1:]), output_size
         spare = size[0] - height, size[1] - width
@@ -81,7 +91,14 @@ class RandomCrop(rl.nn.Module):
         top, left = (draw_int(0, pixels + 1) for pixels in spare)
         return top, left, height, width
 
-    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+    ) -> None:
         super().__init__()
         self.size = tuple(setup_size(size))
         self.padding = padding
@@ -89,7 +106,7 @@ class RandomCrop(rl.nn.Module):
         self.fill = fill
         self.padding_mode = padding_mode
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
         _, h, w = F.get_dimensions(img)
@@ -99,7 +116,7 @@ class RandomCrop(rl.nn.Module):
             img = F.pad(img, [0, self.size[0] - h], self.fill, self.padding_mode)
         return F.crop(img, *self.get_params(img, self.size))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size}, padding={self.padding})"
 
 
@@ -108,12 +125,12 @@ class RandomResizedCrop(rl.nn.Module):
 
     def __init__(
         self,
-        size,
-        scale=(0.08, 1.0),
-        ratio=(3.0 / 4.0, 4.0 / 3.0),
-        interpolation=InterpolationMode.BILINEAR,
-        antialias=True,
-    ):
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         self.size = setup_size(size)
         if not isinstance(scale, (list, tuple)):
@@ -128,7 +145,7 @@ class RandomResizedCrop(rl.nn.Module):
         self.ratio = ratio
 
     @staticmethod
-    def get_params(img, scale, ratio):
+    def get_params(img: Any, scale: Any, ratio: Any) -> Any:
         """(top, left, height, width) of a draw."""
         _, height, width = F.get_dimensions(img)
         area = height * width
@@ -148,13 +165,13 @@ class RandomResizedCrop(rl.nn.Module):
             w = int(round(h * max(ratio)))
         return (height - h) // 2, (width - w) // 2, h, w
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         top, left, height, width = self.get_params(img, self.scale, self.ratio)
         return F.resized_crop(
             img, top, left, height, width, self.size, self.interpolation, antialias=self.antialias
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(size={self.size}, scale={tuple(round(s, 4) for s in self.scale)}, "
             f"ratio={tuple(round(r, 4) for r in self.ratio)}, interpolation={self.interpolation.value}, "
@@ -165,55 +182,55 @@ class RandomResizedCrop(rl.nn.Module):
 class RandomHorizontalFlip(rl.nn.Module):
     """Left and right exchanged with probability p."""
 
-    def __init__(self, p=0.5):
+    def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = p
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.hflip(img) if rl.rand(1) < self.p else img
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
 
 
 class RandomVerticalFlip(rl.nn.Module):
     """Upside down with probability p."""
 
-    def __init__(self, p=0.5):
+    def __init__(self, p: float = 0.5) -> None:
         super().__init__()
         self.p = p
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.vflip(img) if rl.rand(1) < self.p else img
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
 
 
 class FiveCrop(rl.nn.Module):
     """Four corners and the middle, as a tuple."""
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = setup_size(size)
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.five_crop(img, self.size)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size})"
 
 
 class TenCrop(rl.nn.Module):
     """Four corners and the middle, of the image and of its mirror image, as a tuple."""
 
-    def __init__(self, size, vertical_flip=False):
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
         super().__init__()
         self.size = setup_size(size)
         self.vertical_flip = vertical_flip
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return F.ten_crop(img, self.size, self.vertical_flip)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(size={self.size}, vertical_flip={self.vertical_flip})"

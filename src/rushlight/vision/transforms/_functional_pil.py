@@ -1,69 +1,72 @@
 """Functions on images of Pillow."""
 
+from __future__ import annotations
+
 import numbers
+from typing import Any
 
 from .._pil import is_pil, pil
 
 
-def _check(img):
+def _check(img: Any) -> None:
     if not is_pil(img):
         raise TypeError(f"img should be PIL Image. Got {type(img)}")
 
 
-def _array(img):
+def _array(img: Any) -> Any:
     import numpy as np
 
     return np.asarray(img)
 
 
-def get_dimensions(img):
+def get_dimensions(img: Any) -> list[Any]:
     """[channels, height, width]"""
     _check(img)
     return [get_image_num_channels(img), img.height, img.width]
 
 
-def get_image_size(img):
+def get_image_size(img: Any) -> list[Any]:
     _check(img)
     return [img.width, img.height]
 
 
-def get_image_num_channels(img):
+def get_image_num_channels(img: Any) -> int:
     _check(img)
     return len(img.getbands())
 
 
-def hflip(img):
+def hflip(img: Any) -> Any:
     _check(img)
     return img.transpose(pil().Transpose.FLIP_LEFT_RIGHT)
 
 
-def vflip(img):
+def vflip(img: Any) -> Any:
     _check(img)
     return img.transpose(pil().Transpose.FLIP_TOP_BOTTOM)
 
 
-def _enhanced(img, kind, factor):
+def _enhanced(img: Any, kind: Any, factor: Any) -> Any:
     _check(img)
     return getattr(pil("ImageEnhance"), kind)(img).enhance(factor)
 
 
-def adjust_brightness(img, brightness_factor):
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     return _enhanced(img, "Brightness", brightness_factor)
 
 
-def adjust_contrast(img, contrast_factor):
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     return _enhanced(img, "Contrast", contrast_factor)
 
 
-def adjust_saturation(img, saturation_factor):
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     return _enhanced(img, "Color", saturation_factor)
 
 
-def adjust_sharpness(img, sharpness_factor):
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     return _enhanced(img, "Sharpness", sharpness_factor)
 
 
-def adjust_hue(img, hue_factor):
+def adjust_hue(img: Any, hue_factor: float) -> Any:
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     _check(img)
@@ -77,7 +80,7 @@ def adjust_hue(img, hue_factor):
     return pil().merge("HSV", (pil().fromarray(shifted), s, v)).convert(img.mode)
 
 
-def adjust_gamma(img, gamma, gain=1):
+def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     _check(img)
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
@@ -85,12 +88,12 @@ def adjust_gamma(img, gamma, gain=1):
     return img.convert("RGB").point(table * 3).convert(img.mode)
 
 
-def _check_kind(name, value, *kinds):
+def _check_kind(name: Any, value: Any, *kinds: Any) -> None:
     if not isinstance(value, kinds):
         raise TypeError(f"Got inappropriate {name} arg")
 
 
-def _sides(padding):
+def _sides(padding: Any) -> Any:
     """(left, top, right, bottom)"""
     _check_kind("padding", padding, numbers.Number, tuple, list)
     padding = [padding] if isinstance(padding, numbers.Number) else list(padding)
@@ -101,7 +104,7 @@ def _sides(padding):
     return padding * (4 // len(padding))
 
 
-def pad(img, padding, fill=0, padding_mode="constant"):
+def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
     _check(img)
     _check_kind("fill", fill, numbers.Number, tuple, list, type(None))
     _check_kind("padding_mode", padding_mode, str)
@@ -120,19 +123,20 @@ def pad(img, padding, fill=0, padding_mode="constant"):
         img = img.crop((cut[0], cut[1], img.width - cut[2], img.height - cut[3]))
         left, top, right, bottom = (max(side, 0) for side in sides)
     widths = [(top, bottom), (left, right)] + [(0, 0)] * (_array(img).ndim - 2)
-    padded = pil().fromarray(np.pad(_array(img), widths, mode=padding_mode))
+    mode: Any = padding_mode
+    padded = pil().fromarray(np.pad(_array(img), widths, mode=mode))
     if img.mode == "P":
         padded = pil().frombytes("P", padded.size, padded.tobytes())
         padded.putpalette(img.getpalette())
     return padded
 
 
-def crop(img, top, left, height, width):
+def crop(img: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     _check(img)
     return img.crop((left, top, left + width, top + height))
 
 
-def resize(img, size, interpolation=2):
+def resize(img: Any, size: Any, interpolation: Any = 2) -> Any:
     _check(img)
     if not isinstance(size, list) or len(size) != 2:
         raise TypeError(f"Got inappropriate size arg: {size}")
@@ -140,7 +144,9 @@ def resize(img, size, interpolation=2):
     return img.resize((width, height), interpolation)
 
 
-def fill_options(fill, img, name="fillcolor"):
+def fill_options(
+    fill: Any, img: Any, name: str = "fillcolor"
+) -> dict[str, Any | Any | int | float | tuple[Any, ...]]:
     """The colour outside the image, as an argument of Pillow's functions."""
     bands = len(img.getbands())
     if fill is None:
@@ -162,24 +168,26 @@ def fill_options(fill, img, name="fillcolor"):
     return {name: fill}
 
 
-def affine(img, matrix, interpolation=0, fill=None):
+def affine(img: Any, matrix: Any, interpolation: Any = 0, fill: Any = None) -> Any:
     _check(img)
     return img.transform(img.size, pil().Transform.AFFINE, matrix, interpolation, **fill_options(fill, img))
 
 
-def rotate(img, angle, interpolation=0, expand=False, center=None, fill=None):
+def rotate(
+    img: Any, angle: Any, interpolation: Any = 0, expand: bool = False, center: Any = None, fill: Any = None
+) -> Any:
     _check(img)
     return img.rotate(angle, interpolation, expand, center, **fill_options(fill, img))
 
 
-def perspective(img, perspective_coeffs, interpolation=3, fill=None):
+def perspective(img: Any, perspective_coeffs: Any, interpolation: Any = 3, fill: Any = None) -> Any:
     _check(img)
     return img.transform(
         img.size, pil().Transform.PERSPECTIVE, perspective_coeffs, interpolation, **fill_options(fill, img)
     )
 
 
-def to_grayscale(img, num_output_channels):
+def to_grayscale(img: Any, num_output_channels: int) -> Any:
     _check(img)
     grey = img.convert("L")
     if num_output_channels == 1:
@@ -189,26 +197,26 @@ def to_grayscale(img, num_output_channels):
     raise ValueError("num_output_channels should be either 1 or 3")
 
 
-def invert(img):
+def invert(img: Any) -> Any:
     _check(img)
     return pil("ImageOps").invert(img)
 
 
-def posterize(img, bits):
+def posterize(img: Any, bits: int) -> Any:
     _check(img)
     return pil("ImageOps").posterize(img, bits)
 
 
-def solarize(img, threshold):
+def solarize(img: Any, threshold: Any) -> Any:
     _check(img)
     return pil("ImageOps").solarize(img, threshold)
 
 
-def autocontrast(img):
+def autocontrast(img: Any) -> Any:
     _check(img)
     return pil("ImageOps").autocontrast(img)
 
 
-def equalize(img):
+def equalize(img: Any) -> Any:
     _check(img)
     return pil("ImageOps").equalize(img)

@@ -1,11 +1,16 @@
 """Sizes and matrices that images of Pillow and tensors share."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 
 
-def resized_size(image_size, size, max_size=None, allow_size_none=False):
+def resized_size(
+    image_size: Any, size: Any, max_size: Any = None, allow_size_none: bool = False
+) -> list[int | Any]:
     """The (h, w) of an image of (h, w) whose shorter edge becomes size[0], the longer at most max_size."""
     height, width = image_size
     short, long = sorted(image_size)
@@ -28,7 +33,9 @@ def resized_size(image_size, size, max_size=None, allow_size_none=False):
     return list(edges if height < width else edges[::-1])
 
 
-def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True):
+def inverse_affine_matrix(
+    center: Any, angle: Any, translate: Any, scale: Any, shear: Any, inverted: bool = True
+) -> list[Any]:
     """The six coefficients that map a pixel of the result to its position in the image (or, not inverted, the other direction):
     T * C * R(angle) * Shear * scale * C^-1, with C the shift to the centre and T the translation. Angles in degrees.
     """
@@ -53,7 +60,7 @@ def inverse_affine_matrix(center, angle, translate, scale, shear, inverted=True)
     return m
 
 
-def affine_output_size(matrix, w, h):
+def affine_output_size(matrix: Any, w: Any, h: Any) -> tuple[int, int]:
     """(width, height) of the rectangle that holds an image rotated by a matrix about its centre, in whole pixels."""
     corners = rl.tensor(
         [[x * w, y * h, 1.0] for x, y in ((-0.5, -0.5), (-0.5, 0.5), (0.5, 0.5), (0.5, -0.5))]
@@ -70,7 +77,7 @@ def affine_output_size(matrix, w, h):
     return int(size[0]), int(size[1])
 
 
-def perspective_coeffs(startpoints, endpoints):
+def perspective_coeffs(startpoints: Any, endpoints: Any) -> Any:
     """The eight coefficients a .. h of (x, y) -> ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)) that take four
     endpoints to four startpoints.
     """

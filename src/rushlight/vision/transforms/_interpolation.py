@@ -1,8 +1,10 @@
 """How a pixel between pixels is computed."""
 
+from __future__ import annotations
+
 import enum
 import numbers
-from typing import cast
+from typing import Any, cast
 
 import rushlight as rl
 
@@ -27,12 +29,12 @@ pil_modes_mapping = {
 _BY_NUMBER = {0: _M.NEAREST, 1: _M.LANCZOS, 2: _M.BILINEAR, 3: _M.BICUBIC, 4: _M.BOX, 5: _M.HAMMING}
 
 
-def mode_of_int(number):
+def mode_of_int(number: Any) -> InterpolationMode:
     """The mode that Pillow's number (an int, or a member of PIL.Image.Resampling) means."""
     return _BY_NUMBER[int(number)]
 
 
-def check_mode(interpolation):
+def check_mode(interpolation: Any) -> InterpolationMode:
     """An InterpolationMode, also from Pillow's numbers."""
     if isinstance(interpolation, int):
         return mode_of_int(interpolation)
@@ -43,7 +45,7 @@ def check_mode(interpolation):
     return interpolation
 
 
-def setup_size(size, message="Please provide only two dimensions (h, w) for size."):
+def setup_size(size: Any, message: str = "Please provide only two dimensions (h, w) for size.") -> Any:
     """(h, w) from one number or two."""
     if isinstance(size, numbers.Number):
         edge = int(cast(float, size))
@@ -55,7 +57,7 @@ def setup_size(size, message="Please provide only two dimensions (h, w) for size
     return size
 
 
-def setup_kernel(kernel_size):
+def setup_kernel(kernel_size: Any) -> Any:
     """The two lengths of a kernel, which have a middle."""
     kernel = setup_size(kernel_size, "Kernel size should be a tuple/list of two integers")
     if any(length < 1 or length % 2 == 0 for length in kernel):
@@ -63,11 +65,11 @@ def setup_kernel(kernel_size):
     return kernel
 
 
-def uniform(low, high):
+def uniform(low: float, high: float) -> float:
     """One float32 draw between two values, as a float."""
     return float(rl.empty(1).uniform_(float(low), float(high)).item())
 
 
-def draw_int(low, high):
+def draw_int(low: int, high: int) -> int:
     """One integer draw from [low, high)."""
     return int(rl.randint(low, high, size=(1,)).item())

@@ -2,8 +2,12 @@
 and, where it has one, its level of 0 to 9.
 """
 
+from __future__ import annotations
 
-def _read(table):
+from typing import Any
+
+
+def _read(table: Any) -> list[Any]:
     pairs = []
     for line in table.strip().splitlines():
         changes = (change.split() for change in line.split(","))

@@ -1,5 +1,10 @@
 """What prepares images for trained weights."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
 import rushlight as rl
 
 from . import functional as F
@@ -8,7 +13,7 @@ from ._interpolation import InterpolationMode
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 
 
-def _as_float_tensor(img):
+def _as_float_tensor(img: Any) -> Any:
     return F.convert_image_dtype(img if isinstance(img, rl.Tensor) else F.pil_to_tensor(img), rl.float)
 
 
@@ -17,19 +22,26 @@ class _Preset(rl.nn.Module):
 
     _shown: tuple[str, ...] = ("resize_size", "mean", "std", "interpolation")
 
-    def __init__(self, resize_size, mean, std, interpolation, antialias):
+    def __init__(
+        self,
+        resize_size: Any,
+        mean: Sequence[float],
+        std: Sequence[float],
+        interpolation: InterpolationMode | int,
+        antialias: bool | None,
+    ) -> None:
         super().__init__()
         self.resize_size = None if resize_size is None else [resize_size]
         self.mean, self.std = list(mean), list(std)
         self.interpolation, self.antialias = InterpolationMode(interpolation), antialias
 
-    def _resized(self, img):
+    def _resized(self, img: Any) -> Any:
         return F.resize(img, self.resize_size, interpolation=self.interpolation, antialias=self.antialias)
 
-    def _normalized(self, img):
+    def _normalized(self, img: Any) -> Any:
         return F.normalize(_as_float_tensor(img), mean=self.mean, std=self.std)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"\n    {name}={getattr(self, name)}" for name in self._shown]
         return "".join([f"{type(self).__name__}(", *lines, "\n)"])
 
@@ -42,17 +54,17 @@ class ImageClassification(_Preset):
     def __init__(
         self,
         *,
-        crop_size,
-        resize_size=256,
-        mean=_MEAN,
-        std=_STD,
-        interpolation=InterpolationMode.BILINEAR,
-        antialias=True,
-    ):
+        crop_size: int | Sequence[int],
+        resize_size: int = 256,
+        mean: Sequence[float] = _MEAN,
+        std: Sequence[float] = _STD,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__(resize_size, mean, std, interpolation, antialias)
         self.crop_size = [crop_size]
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return self._normalized(F.center_crop(self._resized(img), self.crop_size))
 
 
@@ -60,21 +72,27 @@ class SemanticSegmentation(_Preset):
     """The resized image, as floats with the mean and deviation of the training."""
 
     def __init__(
-        self, *, resize_size, mean=_MEAN, std=_STD, interpolation=InterpolationMode.BILINEAR, antialias=True
-    ):
+        self,
+        *,
+        resize_size: Any,
+        mean: Sequence[float] = _MEAN,
+        std: Sequence[float] = _STD,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__(resize_size, mean, std, interpolation, antialias)
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return self._normalized(img if self.resize_size is None else self._resized(img))
 
 
 class ObjectDetection(rl.nn.Module):
     """The image as floats in [0, 1]; detectors resize and normalize by themselves."""
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         return _as_float_tensor(img)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
@@ -86,16 +104,16 @@ class VideoClassification(_Preset):
     def __init__(
         self,
         *,
-        crop_size,
-        resize_size,
-        mean=(0.43216, 0.394666, 0.37645),
-        std=(0.22803, 0.22145, 0.216989),
-        interpolation=F.InterpolationMode.BILINEAR,
-    ):
+        crop_size: int | Sequence[int],
+        resize_size: Any,
+        mean: Sequence[float] = (0.43216, 0.394666, 0.37645),
+        std: Sequence[float] = (0.22803, 0.22145, 0.216989),
+        interpolation: InterpolationMode | int = F.InterpolationMode.BILINEAR,
+    ) -> None:
         super().__init__(None, mean, std, interpolation, antialias=False)
-        self.crop_size, self.resize_size = list(crop_size), list(resize_size)
+        self.crop_size, self.resize_size = list(cast(Any, crop_size)), list(resize_size)
 
-    def forward(self, vid):
+    def forward(self, vid: Any) -> Any:
         frames = vid.reshape(-1, *vid.shape[-3:])
         frames = self._resized(frames)
         frames = F.convert_image_dtype(F.center_crop(frames, self.crop_size), rl.float32)
@@ -106,9 +124,9 @@ class VideoClassification(_Preset):
 class OpticalFlow(rl.nn.Module):
     """Two images in [-1, 1]."""
 
-    def forward(self, img1, img2):
+    def forward(self, img1: Any, img2: Any) -> Any:
         images = (_as_float_tensor(img) for img in (img1, img2))
         return tuple(F.normalize(img, mean=[0.5] * 3, std=[0.5] * 3).contiguous() for img in images)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"

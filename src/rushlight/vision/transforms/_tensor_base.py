@@ -1,29 +1,33 @@
 """Checks and casts of tensors that hold images (..., C, H, W)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 
-def is_tensor_a_torch_image(x):
+def is_tensor_a_torch_image(x: Any) -> Any:
     return x.ndim >= 2
 
 
-def assert_image_tensor(img):
+def assert_image_tensor(img: Any) -> None:
     if not is_tensor_a_torch_image(img):
         raise TypeError("Tensor is not a torch image.")
 
 
-def get_dimensions(img):
+def get_dimensions(img: Any) -> list[Any]:
     """[channels, height, width]"""
     assert_image_tensor(img)
     return [1 if img.ndim == 2 else img.shape[-3], *img.shape[-2:]]
 
 
-def get_image_size(img):
+def get_image_size(img: Any) -> list[Any]:
     assert_image_tensor(img)
     return [img.shape[-1], img.shape[-2]]
 
 
-def get_image_num_channels(img):
+def get_image_num_channels(img: Any) -> Any:
     assert_image_tensor(img)
     if img.ndim == 2:
         return 1
@@ -35,18 +39,18 @@ _MAX = {
 }  # fmt: skip
 
 
-def max_value(dtype):
+def max_value(dtype: Any) -> int:
     """What white is in this type: the largest integer, or 1."""
     return _MAX.get(dtype, 1)
 
 
-def assert_channels(img, permitted):
+def assert_channels(img: Any, permitted: Any) -> None:
     channels = get_dimensions(img)[0]
     if channels not in permitted:
         raise TypeError(f"Input image tensor permitted channel values are {permitted}, but found {channels}")
 
 
-def convert_image_dtype(image, dtype=rl.float32):
+def convert_image_dtype(image: Any, dtype: Any = rl.float32) -> Any:
     """The image in another type, with white kept white."""
     if image.dtype == dtype:
         return image
@@ -67,7 +71,7 @@ def convert_image_dtype(image, dtype=rl.float32):
     return image.to(dtype) * ((new + 1) // (old + 1))
 
 
-def cast_in(img, dtypes):
+def cast_in(img: Any, dtypes: Any) -> tuple[Any, bool, Any, Any]:
     """(batch of images in one of the types, whether cast, whether a dimension was added, the old type)."""
     squeeze = img.ndim < 4
     if squeeze:
@@ -77,7 +81,7 @@ def cast_in(img, dtypes):
     return (img.to(dtypes[0]) if cast else img), cast, squeeze, old
 
 
-def cast_out(img, cast, squeeze, dtype):
+def cast_out(img: Any, cast: Any, squeeze: Any, dtype: Any) -> Any:
     if squeeze:
         img = img.squeeze(0)
     if cast:

@@ -1,17 +1,21 @@
 """Colours of images in tensors (..., C, H, W)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from ._tensor_base import assert_channels, assert_image_tensor, cast_in, cast_out, get_dimensions, max_value
 
 
-def _blend(one, other, ratio):
+def _blend(one: Any, other: Any, ratio: Any) -> Any:
     """ratio * one + (1 - ratio) * other, within black and white."""
     ratio = float(ratio)
     return (ratio * one + (1.0 - ratio) * other).clamp(0, max_value(one.dtype)).to(one.dtype)
 
 
-def rgb_to_grayscale(img, num_output_channels=1):
+def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
     assert_channels(img, [1, 3])
@@ -24,19 +28,19 @@ def rgb_to_grayscale(img, num_output_channels=1):
     return grey.expand(img.shape) if num_output_channels == 3 else grey
 
 
-def _check_factor(name, factor):
+def _check_factor(name: Any, factor: Any) -> None:
     if factor < 0:
         raise ValueError(f"{name} ({factor}) is not non-negative.")
 
 
-def adjust_brightness(img, brightness_factor):
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     _check_factor("brightness_factor", brightness_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
     return _blend(img, rl.zeros_like(img), brightness_factor)
 
 
-def adjust_contrast(img, contrast_factor):
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     _check_factor("contrast_factor", contrast_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -45,7 +49,7 @@ def adjust_contrast(img, contrast_factor):
     return _blend(img, grey.to(dtype).mean(dim=(-3, -2, -1), keepdim=True), contrast_factor)
 
 
-def adjust_saturation(img, saturation_factor):
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     _check_factor("saturation_factor", saturation_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -54,7 +58,7 @@ def adjust_saturation(img, saturation_factor):
     return _blend(img, rgb_to_grayscale(img), saturation_factor)
 
 
-def adjust_hue(img, hue_factor):
+def adjust_hue(img: Any, hue_factor: float) -> Any:
     from ._tensor_base import convert_image_dtype
 
     if not -0.5 <= hue_factor <= 0.5:
@@ -68,7 +72,7 @@ def adjust_hue(img, hue_factor):
     return convert_image_dtype(_rgb(rl.stack(((h + hue_factor) % 1.0, s, v), dim=-3)), dtype)
 
 
-def _hsv(img):
+def _hsv(img: Any) -> rl.Tensor:
     """Hue, saturation, value of red, green, blue; all in [0, 1]."""
     r, g, b = img.unbind(dim=-3)
     top, bottom = img.max(dim=-3).values, img.min(dim=-3).values
@@ -85,7 +89,7 @@ def _hsv(img):
     return rl.stack((rl.fmod(hue / 6.0 + 1.0, 1.0), saturation, top), dim=-3)
 
 
-def _rgb(img):
+def _rgb(img: Any) -> rl.Tensor:
     """Red, green, blue of hue, saturation, value."""
     h, s, v = img.unbind(dim=-3)
     sextant = rl.floor(h * 6.0)
@@ -105,7 +109,7 @@ def _rgb(img):
     )
 
 
-def adjust_gamma(img, gamma, gain=1):
+def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
     from ._tensor_base import convert_image_dtype
 
     assert_image_tensor(img)
@@ -117,7 +121,7 @@ def adjust_gamma(img, gamma, gain=1):
     return convert_image_dtype((gain * x**gamma).clamp(0, 1), dtype)
 
 
-def invert(img):
+def invert(img: Any) -> Any:
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -125,7 +129,7 @@ def invert(img):
     return max_value(img.dtype) - img
 
 
-def posterize(img, bits):
+def posterize(img: Any, bits: int) -> Any:
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -135,7 +139,7 @@ def posterize(img, bits):
     return img & (256 - 2 ** (8 - bits))
 
 
-def solarize(img, threshold):
+def solarize(img: Any, threshold: Any) -> rl.Tensor:
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -145,7 +149,7 @@ def solarize(img, threshold):
     return rl.where(img >= threshold, invert(img), img)
 
 
-def _softened(img):
+def _softened(img: Any) -> Any:
     """The image smoothed by a 3 x 3 filter, its border as it was."""
     dtype = img.dtype if img.is_floating_point() else rl.float32
     weights = rl.tensor([[1, 1, 1], [1, 5, 1], [1, 1, 1]], dtype=dtype, device=img.device)
@@ -157,7 +161,7 @@ def _softened(img):
     return whole
 
 
-def adjust_sharpness(img, sharpness_factor):
+def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
     _check_factor("sharpness_factor", sharpness_factor)
     assert_image_tensor(img)
     assert_channels(img, [1, 3])
@@ -166,7 +170,7 @@ def adjust_sharpness(img, sharpness_factor):
     return _blend(img, _softened(img), sharpness_factor)
 
 
-def autocontrast(img):
+def autocontrast(img: Any) -> Any:
     assert_image_tensor(img)
     if img.ndim < 3:
         raise TypeError(f"Input image tensor should have at least 3 dimensions, but found {img.ndim}")
@@ -182,7 +186,7 @@ def autocontrast(img):
     return ((img - low) * scale).clamp(0, white).to(img.dtype)
 
 
-def _equalized(channel):
+def _equalized(channel: Any) -> Any:
     """One channel (H, W) of bytes with its histogram made flat, as Pillow does it."""
     histogram = rl.bincount(channel.reshape(-1).long(), minlength=256)
     present = histogram[histogram != 0]
@@ -194,7 +198,7 @@ def _equalized(channel):
     return table[channel.long()].to(rl.uint8)
 
 
-def equalize(img):
+def equalize(img: Any) -> rl.Tensor:
     assert_image_tensor(img)
     if not 3 <= img.ndim <= 4:
         raise TypeError(f"Input image tensor should have 3 or 4 dimensions, but found {img.ndim}")

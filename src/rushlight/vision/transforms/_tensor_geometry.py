@@ -1,5 +1,9 @@
 """Geometry of images in tensors (..., C, H, W)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from ._checks import check_kind, check_padding
@@ -8,17 +12,17 @@ from ._tensor_base import assert_image_tensor, cast_in, cast_out, get_dimensions
 _FLOATS = [rl.float32, rl.float64]
 
 
-def hflip(img):
+def hflip(img: Any) -> Any:
     assert_image_tensor(img)
     return img.flip(-1)
 
 
-def vflip(img):
+def vflip(img: Any) -> Any:
     assert_image_tensor(img)
     return img.flip(-2)
 
 
-def crop(img, top, left, height, width):
+def crop(img: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     assert_image_tensor(img)
     _, h, w = get_dimensions(img)
     right, bottom = left + width, top + height
@@ -29,7 +33,7 @@ def crop(img, top, left, height, width):
     return img[..., top:bottom, left:right]
 
 
-def _sides(padding):
+def _sides(padding: Any) -> Any:
     """[left, right, top, bottom]"""
     padding = [padding] if isinstance(padding, int) else list(padding)
     if len(padding) == 1:
@@ -39,20 +43,20 @@ def _sides(padding):
     return [padding[0], padding[2], padding[1], padding[3]]
 
 
-def _mirrored(length, before, after, device):
+def _mirrored(length: Any, before: Any, after: Any, device: Any) -> rl.Tensor:
     """Indices along one dimension, the ends mirrored with the border repeated; negative sides cut off."""
     indices = rl.arange(-before, length + after, device=device)
     around = indices % (2 * length)
     return rl.where(around < length, around, 2 * length - 1 - around)
 
 
-def _pad_symmetric(img, sides):
+def _pad_symmetric(img: Any, sides: Any) -> Any:
     rows = _mirrored(img.shape[-2], sides[2], sides[3], img.device)
     columns = _mirrored(img.shape[-1], sides[0], sides[1], img.device)
     return img[..., rows[:, None], columns[None, :]]
 
 
-def pad(img, padding, fill=0, padding_mode="constant"):
+def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
     assert_image_tensor(img)
     fill = 0 if fill is None else fill
     check_kind(padding, (int, tuple, list), "Got inappropriate padding arg")
@@ -72,7 +76,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     return cast_out(rl.nn.functional.pad(batch, sides, mode=mode), cast, squeeze, old)
 
 
-def resize(img, size, interpolation="bilinear", antialias=True):
+def resize(img: Any, size: Any, interpolation: Any = "bilinear", antialias: Any = True) -> Any:
     assert_image_tensor(img)
     if not isinstance(size, (tuple, list)):
         raise TypeError("Got inappropriate size arg")
@@ -87,7 +91,7 @@ def resize(img, size, interpolation="bilinear", antialias=True):
     return cast_out(out, cast, squeeze, old)
 
 
-def _check_warp(img, interpolation, allowed, fill):
+def _check_warp(img: Any, interpolation: Any, allowed: Any, fill: Any) -> None:
     assert_image_tensor(img)
     if fill is not None and not isinstance(fill, (int, float, tuple, list)):
         raise TypeError("Argument fill should be either int, float, tuple or list")
@@ -101,7 +105,7 @@ def _check_warp(img, interpolation, allowed, fill):
         raise ValueError(f"Interpolation mode '{interpolation}' is unsupported with Tensor input")
 
 
-def sample(img, grid, mode, fill):
+def sample(img: Any, grid: Any, mode: Any, fill: Any) -> Any:
     """The image sampled at the positions of a grid (1 or N, h, w, 2) of [-1, 1]; `fill` outside."""
     batch, cast, squeeze, old = cast_in(img, [grid.dtype])
     grid = grid.expand(batch.shape[0], *grid.shape[1:])
@@ -119,7 +123,7 @@ def sample(img, grid, mode, fill):
     return cast_out(batch, cast, squeeze, old)
 
 
-def _affine_grid(theta, w, h, ow, oh):
+def _affine_grid(theta: Any, w: Any, h: Any, ow: Any, oh: Any) -> rl.Tensor:
     """Where each pixel of an image (oh, ow) comes from in one of (h, w), in [-1, 1]: (1, oh, ow, 2)."""
     base = rl.empty(1, oh, ow, 3, dtype=theta.dtype, device=theta.device)
     base[..., 0] = rl.linspace(-ow * 0.5 + 0.5, ow * 0.5 + 0.5 - 1, steps=ow, device=theta.device)
@@ -131,18 +135,20 @@ def _affine_grid(theta, w, h, ow, oh):
     return base.view(1, oh * ow, 3).bmm(scaled).view(1, oh, ow, 2)
 
 
-def _theta(img, matrix):
+def _theta(img: Any, matrix: Any) -> rl.Tensor:
     dtype = img.dtype if img.is_floating_point() else rl.float32
     return rl.tensor(matrix, dtype=dtype, device=img.device).reshape(1, 2, 3)
 
 
-def affine(img, matrix, interpolation="nearest", fill=None):
+def affine(img: Any, matrix: Any, interpolation: Any = "nearest", fill: Any = None) -> Any:
     _check_warp(img, interpolation, ("nearest", "bilinear"), fill)
     h, w = img.shape[-2:]
     return sample(img, _affine_grid(_theta(img, matrix), w, h, w, h), interpolation, fill)
 
 
-def rotate(img, matrix, interpolation="nearest", expand=False, fill=None):
+def rotate(
+    img: Any, matrix: Any, interpolation: Any = "nearest", expand: bool = False, fill: Any = None
+) -> Any:
     from ._geometry import affine_output_size
 
     _check_warp(img, interpolation, ("nearest", "bilinear"), fill)
@@ -151,7 +157,7 @@ def rotate(img, matrix, interpolation="nearest", expand=False, fill=None):
     return sample(img, _affine_grid(_theta(img, matrix), w, h, ow, oh), interpolation, fill)
 
 
-def perspective_grid(coeffs, ow, oh, dtype, device):
+def perspective_grid(coeffs: Any, ow: Any, oh: Any, dtype: Any, device: Any) -> rl.Tensor:
     """Where each pixel of an image (oh, ow) comes from under eight coefficients: (1, oh, ow, 2) of [-1, 1]."""
     top = rl.tensor([coeffs[0:3], coeffs[3:6]], dtype=dtype, device=device)
     below = rl.tensor([[*coeffs[6:8], 1.0]] * 2, dtype=dtype, device=device)
@@ -163,14 +169,14 @@ def perspective_grid(coeffs, ow, oh, dtype, device):
     return (numerator / (base @ below.T) - 1.0).view(1, oh, ow, 2)
 
 
-def perspective(img, perspective_coeffs, interpolation="bilinear", fill=None):
+def perspective(img: Any, perspective_coeffs: Any, interpolation: Any = "bilinear", fill: Any = None) -> Any:
     _check_warp(img, interpolation, ("nearest", "bilinear"), fill)
     dtype = img.dtype if img.is_floating_point() else rl.float32
     grid = perspective_grid(perspective_coeffs, img.shape[-1], img.shape[-2], dtype, img.device)
     return sample(img, grid, interpolation, fill)
 
 
-def elastic_transform(img, displacement, interpolation="bilinear", fill=None):
+def elastic_transform(img: Any, displacement: Any, interpolation: Any = "bilinear", fill: Any = None) -> Any:
     """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
     _check_warp(img, interpolation, ("nearest", "bilinear", "bicubic"), fill)
     h, w = img.shape[-2:]
@@ -181,14 +187,14 @@ def elastic_transform(img, displacement, interpolation="bilinear", fill=None):
     return sample(img, grid + displacement.to(device), interpolation, fill)
 
 
-def _gaussian(size, sigma, dtype, device):
+def _gaussian(size: Any, sigma: Any, dtype: Any, device: Any) -> rl.Tensor:
     half = (size - 1) * 0.5
     x = rl.linspace(-half, half, steps=size, dtype=dtype, device=device)
     weights = rl.exp(-0.5 * (x / sigma).pow(2))
     return weights / weights.sum()
 
 
-def gaussian_blur(img, kernel_size, sigma):
+def gaussian_blur(img: Any, kernel_size: Any, sigma: Any) -> Any:
     assert_image_tensor(img)
     dtype = img.dtype if img.is_floating_point() else rl.float32
     across = _gaussian(kernel_size[0], sigma[0], dtype, img.device)
@@ -202,7 +208,7 @@ def gaussian_blur(img, kernel_size, sigma):
     return cast_out(rl.nn.functional.conv2d(batch, kernel, groups=batch.shape[-3]), cast, squeeze, old)
 
 
-def erase(img, i, j, h, w, v, inplace=False):
+def erase(img: Any, i: Any, j: Any, h: Any, w: Any, v: Any, inplace: bool = False) -> Any:
     assert_image_tensor(img)
     if not inplace:
         img = img.clone()
@@ -210,7 +216,7 @@ def erase(img, i, j, h, w, v, inplace=False):
     return img
 
 
-def normalize(tensor, mean, std, inplace=False):
+def normalize(tensor: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
     assert_image_tensor(tensor)
     if not tensor.is_floating_point():
         raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")

@@ -1,5 +1,9 @@
 """Images and arrays to tensors, and back."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from .._pil import is_pil, pil
@@ -7,23 +11,23 @@ from .._pil import is_pil, pil
 _CHANNELS_OF_MODE = {"LA": 2, "RGB": 3, "RGBA": 4, "YCbCr": 3, "HSV": 3, "CMYK": 4, "RGBX": 4}
 
 
-def _is_array(value):
+def _is_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and hasattr(value, "ndim")
 
 
-def _pixels(pic, **options):
+def _pixels(pic: Any, **options: Any) -> Any:
     import numpy as np
 
     return np.array(pic, copy=True, **options)
 
 
-def _planes(pic, pixels):
+def _planes(pic: Any, pixels: Any) -> rl.Tensor:
     """Pillow's rows of interleaved channels as (C, H, W)."""
     tensor = rl.from_numpy(pixels).view(pic.size[1], pic.size[0], len(pic.getbands()))
     return tensor.permute(2, 0, 1)
 
 
-def to_tensor(pic):
+def to_tensor(pic: Any) -> Any:
     """An image of Pillow or an array (H, W) or (H, W, C) as a tensor (C, H, W); bytes become floats in [0, 1]."""
     if not (is_pil(pic) or _is_array(pic)):
         raise TypeError(f"pic should be PIL Image or ndarray. Got {type(pic)}")
@@ -46,18 +50,18 @@ def to_tensor(pic):
     return _unit(tensor) if tensor.dtype == rl.uint8 else tensor
 
 
-def _unit(tensor):
+def _unit(tensor: Any) -> Any:
     return tensor.to(rl.get_default_dtype()).div(255)
 
 
-def pil_to_tensor(pic):
+def pil_to_tensor(pic: Any) -> rl.Tensor:
     """An image of Pillow as a tensor (C, H, W), in its own type."""
     if not is_pil(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
     return _planes(pic, _pixels(pic))
 
 
-def to_pil_image(pic, mode=None):
+def to_pil_image(pic: Any, mode: Any = None) -> Any:
     """A tensor (C, H, W) or an array (H, W, C) as an image of Pillow."""
     import numpy as np
 
@@ -103,7 +107,7 @@ def to_pil_image(pic, mode=None):
     return _from_array(np.ascontiguousarray(pic), mode)
 
 
-def _from_array(pixels, mode):
+def _from_array(pixels: Any, mode: Any) -> Any:
     """Pixels taken as this mode, without a conversion."""
     height, width = pixels.shape[:2]
     return pil().frombytes(mode, (width, height), pixels.tobytes())

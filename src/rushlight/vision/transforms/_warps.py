@@ -1,8 +1,11 @@
 """Transforms that move pixels, or erase them."""
 
+from __future__ import annotations
+
 import math
 import numbers
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import rushlight as rl
 
@@ -11,7 +14,7 @@ from ._checks import check_erasing, float_list
 from ._interpolation import InterpolationMode, draw_int, mode_of_int, uniform
 
 
-def _angles(x, name, req_sizes=(2,)):
+def _angles(x: Any, name: Any, req_sizes: Any = (2,)) -> list[float]:
     """[low, high] of an angle from one number or two."""
     if isinstance(x, numbers.Number):
         x = cast(float, x)
@@ -23,7 +26,7 @@ def _angles(x, name, req_sizes=(2,)):
     return [float(d) for d in x]
 
 
-def _check_sequence(x, name, req_sizes):
+def _check_sequence(x: Any, name: Any, req_sizes: Any) -> None:
     sizes = str(req_sizes[0]) if len(req_sizes) < 2 else " or ".join(str(s) for s in req_sizes)
     if not isinstance(x, (list, tuple)):
         raise TypeError(f"{name} should be a sequence of length {sizes}.")
@@ -31,7 +34,7 @@ def _check_sequence(x, name, req_sizes):
         raise ValueError(f"{name} should be a sequence of length {sizes}.")
 
 
-def _fill_for(img, fill):
+def _fill_for(img: Any, fill: Any) -> Any:
     """The colour outside, one value a channel for tensors."""
     if not isinstance(img, rl.Tensor):
         return fill
@@ -39,7 +42,7 @@ def _fill_for(img, fill):
     return [float(fill)] * channels if isinstance(fill, (int, float)) else [float(f) for f in fill]
 
 
-def _checked_fill(fill):
+def _checked_fill(fill: Any) -> Any:
     if fill is None:
         return 0
     if not isinstance(fill, (list, tuple, numbers.Number)):
@@ -50,7 +53,14 @@ def _checked_fill(fill):
 class RandomRotation(rl.nn.Module):
     """Rotated by a drawn angle in degrees."""
 
-    def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0):
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: InterpolationMode | int = InterpolationMode.NEAREST,
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
         self.degrees = _angles(degrees, "degrees")
@@ -61,17 +71,17 @@ class RandomRotation(rl.nn.Module):
         self.fill = _checked_fill(fill)
 
     @staticmethod
-    def get_params(degrees):
+    def get_params(degrees: Any) -> Any:
         """The angle of a draw."""
         return uniform(degrees[0], degrees[1])
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         fill = _fill_for(img, self.fill)
         return F.rotate(
             img, self.get_params(self.degrees), self.interpolation, self.expand, self.center, fill
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         center = f", center={self.center}" if self.center is not None else ""
         fill = f", fill={self.fill}" if self.fill is not None else ""
         return (
@@ -85,14 +95,14 @@ class RandomAffine(rl.nn.Module):
 
     def __init__(
         self,
-        degrees,
-        translate=None,
-        scale=None,
-        shear=None,
-        interpolation=InterpolationMode.NEAREST,
-        fill=0,
-        center=None,
-    ):
+        degrees: float | Sequence[float],
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: float | Sequence[float] | None = None,
+        interpolation: InterpolationMode | int = InterpolationMode.NEAREST,
+        fill: Any = 0,
+        center: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
         self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
         self.degrees = _angles(degrees, "degrees")
@@ -113,7 +123,7 @@ class RandomAffine(rl.nn.Module):
         self.center = center
 
     @staticmethod
-    def get_params(degrees, translate, scale_ranges, shears, img_size):
+    def get_params(degrees: Any, translate: Any, scale_ranges: Any, shears: Any, img_size: Any) -> Any:
         """(angle, translation, scale, shear) of a draw, for an image of (w, h)."""
         angle = uniform(degrees[0], degrees[1])
         moves = (0, 0)
@@ -128,7 +138,7 @@ class RandomAffine(rl.nn.Module):
                 shear_y = uniform(shears[2], shears[3])
         return angle, moves, scale, (shear_x, shear_y)
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         _, h, w = F.get_dimensions(img)
         angle, moves, scale, shear = self.get_params(
             self.degrees, self.translate, self.scale, self.shear, [w, h]
@@ -144,7 +154,7 @@ class RandomAffine(rl.nn.Module):
             center=self.center,
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = f"{type(self).__name__}(degrees={self.degrees}"
         text += f", translate={self.translate}" if self.translate is not None else ""
         text += f", scale={self.scale}" if self.scale is not None else ""
@@ -159,14 +169,20 @@ class RandomAffine(rl.nn.Module):
 class RandomPerspective(rl.nn.Module):
     """Seen from a drawn side, with probability p."""
 
-    def __init__(self, distortion_scale=0.5, p=0.5, interpolation=InterpolationMode.BILINEAR, fill=0):
+    def __init__(
+        self,
+        distortion_scale: float = 0.5,
+        p: float = 0.5,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.p = p
         self.interpolation = mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
         self.distortion_scale = distortion_scale
         self.fill = _checked_fill(fill)
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         fill = _fill_for(img, self.fill)
         if rl.rand(1) >= self.p:
             return img
@@ -175,7 +191,7 @@ class RandomPerspective(rl.nn.Module):
         return F.perspective(img, start, end, self.interpolation, fill)
 
     @staticmethod
-    def get_params(width, height, distortion_scale):
+    def get_params(width: Any, height: Any, distortion_scale: Any) -> Any:
         """(corners, drawn corners): top left, top right, bottom right, bottom left, each (x, y)."""
         dx, dy = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
         near, far = lambda d, size: draw_int(0, d + 1), lambda d, size: draw_int(size - d - 1, size)
@@ -183,21 +199,28 @@ class RandomPerspective(rl.nn.Module):
         drawn = [[across(dx, width), down(dy, height)] for across, down in sides]
         return [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]], drawn
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
 
 
 class RandomErasing(rl.nn.Module):
     """A rectangle of drawn area and shape replaced by a value, with probability p."""
 
-    def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False):
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: float | str | Sequence[float] = 0,
+        inplace: bool = False,
+    ) -> None:
         super().__init__()
         check_erasing(p, scale, ratio, value)
         self.p, self.scale, self.ratio = p, scale, ratio
         self.value, self.inplace = value, inplace
 
     @staticmethod
-    def get_params(img, scale, ratio, value=None):
+    def get_params(img: Any, scale: Any, ratio: Any, value: Any = None) -> Any:
         """(top, left, height, width, values) of a draw; value None draws normal values too."""
         channels, height, width = img.shape[-3:]
         area = height * width
@@ -216,7 +239,7 @@ class RandomErasing(rl.nn.Module):
             return top, draw_int(0, width - w + 1), h, w, v
         return 0, 0, height, width, img
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         if rl.rand(1) >= self.p:
             return img
         value = self.value
@@ -234,7 +257,7 @@ class RandomErasing(rl.nn.Module):
         )
         return F.erase(img, i, j, h, w, new, self.inplace)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(p={self.p}, scale={self.scale}, ratio={self.ratio}, value={self.value}, "
             f"inplace={self.inplace})"
@@ -244,7 +267,13 @@ class RandomErasing(rl.nn.Module):
 class ElasticTransform(rl.nn.Module):
     """Pixels moved by a smooth field of drawn displacements."""
 
-    def __init__(self, alpha=50.0, sigma=5.0, interpolation=InterpolationMode.BILINEAR, fill=0):
+    def __init__(
+        self,
+        alpha: float | Sequence[float] = 50.0,
+        sigma: float | Sequence[float] = 5.0,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.alpha = self._pair("alpha", alpha)
         self.sigma = self._pair("sigma", sigma)
@@ -252,7 +281,7 @@ class ElasticTransform(rl.nn.Module):
         self.fill = float_list(fill)
 
     @staticmethod
-    def _pair(name, value):
+    def _pair(name: Any, value: Any) -> list[float]:
         if isinstance(value, (list, tuple)):
             if len(value) not in (1, 2):
                 raise ValueError(f"{name} is a sequence its length should be 1 or 2. Got {len(value)}")
@@ -264,7 +293,7 @@ class ElasticTransform(rl.nn.Module):
         return [value, value]
 
     @staticmethod
-    def get_params(alpha, sigma, size):
+    def get_params(alpha: Sequence[float], sigma: Any, size: Any) -> Any:
         """The displacement (1, h, w, 2) of a draw, in [-1, 1] units of the image."""
         fields = []
         for axis in range(2):
@@ -276,12 +305,12 @@ class ElasticTransform(rl.nn.Module):
             fields.append(field * alpha[axis] / size[1 - axis])  # x in widths, y in heights
         return rl.concat(fields, 1).permute([0, 2, 3, 1])
 
-    def forward(self, tensor):
+    def forward(self, tensor: Any) -> Any:
         size = F.get_dimensions(tensor)[1:]
         moved = self.get_params(self.alpha, self.sigma, size)
         return F.elastic_transform(tensor, moved, self.interpolation, self.fill)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(alpha={self.alpha}, sigma={self.sigma}, interpolation={self.interpolation}, "
             f"fill={self.fill})"

@@ -1,7 +1,10 @@
 """Augmentation by learned and by random policies."""
 
+from __future__ import annotations
+
 import enum
 import math
+from typing import Any
 
 import rushlight as rl
 
@@ -12,7 +15,7 @@ from ._policies import CIFAR10, IMAGENET, SVHN
 __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "TrivialAugmentWide"]
 
 
-def apply_change(img, op_name, magnitude, interpolation, fill):
+def apply_change(img: Any, op_name: Any, magnitude: Any, interpolation: Any, fill: Any) -> Any:
     """The image after one of the changes of the policies."""
     name = op_name
     warp = {"interpolation": interpolation, "fill": fill}
@@ -51,7 +54,7 @@ def apply_change(img, op_name, magnitude, interpolation, fill):
 _apply_op = apply_change  # torchvision's name
 
 
-def _fill_for(img, fill, channels):
+def _fill_for(img: Any, fill: Any, channels: Any) -> Any:
     if not isinstance(img, rl.Tensor):
         return fill
     if isinstance(fill, (int, float)):
@@ -59,12 +62,14 @@ def _fill_for(img, fill, channels):
     return [float(f) for f in fill] if fill is not None else None
 
 
-def _posterize_bits(bins, most, least):
+def _posterize_bits(bins: Any, most: Any, least: Any) -> Any:
     """From `most` bits down to `least` in so many steps."""
     return most - (rl.arange(bins) / ((bins - 1) / (most - least))).round().int()
 
 
-def _space(bins, shear, moves, angle, factor, bits, names):
+def _space(
+    bins: Any, shear: Any, moves: Any, angle: Any, factor: Any, bits: Any, names: Any
+) -> dict[Any, Any]:
     """{name: (magnitudes, whether the sign is drawn)} in the order of names."""
     none = (rl.tensor(0.0), False)
     known = {
@@ -99,14 +104,19 @@ class AutoAugmentPolicy(enum.Enum):
 class AutoAugment(rl.nn.Module):
     """Two changes of a learned policy, drawn (Cubuk et al., 2018)."""
 
-    def __init__(self, policy=AutoAugmentPolicy.IMAGENET, interpolation=InterpolationMode.NEAREST, fill=None):
+    def __init__(
+        self,
+        policy: Any = AutoAugmentPolicy.IMAGENET,
+        interpolation: InterpolationMode | int = InterpolationMode.NEAREST,
+        fill: Any = None,
+    ) -> None:
         super().__init__()
         self.policy = policy
         self.interpolation = interpolation
         self.fill = fill
         self.policies = self._get_policies(policy)
 
-    def _get_policies(self, policy):
+    def _get_policies(self, policy: Any) -> list[Any]:
         tables = {
             AutoAugmentPolicy.IMAGENET: IMAGENET,
             AutoAugmentPolicy.CIFAR10: CIFAR10,
@@ -116,17 +126,17 @@ class AutoAugment(rl.nn.Module):
             raise ValueError(f"The provided policy {policy} is not recognized.")
         return tables[policy]
 
-    def _augmentation_space(self, num_bins, image_size):
+    def _augmentation_space(self, num_bins: Any, image_size: Any) -> dict[Any, Any]:
         moves = [150.0 / 331.0 * image_size[1], 150.0 / 331.0 * image_size[0]]
         return _space(num_bins, 0.3, moves, 30.0, 0.9, (8, 4), [*_WARPS, *_FACTORS, *_LEVELS, "Invert"])
 
     @staticmethod
-    def get_params(transform_num):
+    def get_params(transform_num: Any) -> Any:
         """(policy, probabilities, signs) of a draw."""
         policy = int(rl.randint(transform_num, (1,)).item())
         return policy, rl.rand((2,)), rl.randint(2, (2,))
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         channels, height, width = F.get_dimensions(img)
         fill = _fill_for(img, self.fill, channels)
         policy, probabilities, signs = self.get_params(len(self.policies))
@@ -140,7 +150,7 @@ class AutoAugment(rl.nn.Module):
                 img = apply_change(img, name, magnitude, self.interpolation, fill)
         return img
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(policy={self.policy}, fill={self.fill})"
 
 
@@ -149,12 +159,12 @@ class RandAugment(rl.nn.Module):
 
     def __init__(
         self,
-        num_ops=2,
-        magnitude=9,
-        num_magnitude_bins=31,
-        interpolation=InterpolationMode.NEAREST,
-        fill=None,
-    ):
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode | int = InterpolationMode.NEAREST,
+        fill: Any = None,
+    ) -> None:
         super().__init__()
         self.num_ops = num_ops
         self.magnitude = magnitude
@@ -162,11 +172,11 @@ class RandAugment(rl.nn.Module):
         self.interpolation = interpolation
         self.fill = fill
 
-    def _augmentation_space(self, num_bins, image_size):
+    def _augmentation_space(self, num_bins: Any, image_size: Any) -> dict[Any, Any]:
         moves = [150.0 / 331.0 * image_size[1], 150.0 / 331.0 * image_size[0]]
         return _space(num_bins, 0.3, moves, 30.0, 0.9, (8, 4), ["Identity", *_WARPS, *_FACTORS, *_LEVELS])
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         channels, height, width = F.get_dimensions(img)
         fill = _fill_for(img, self.fill, channels)
         space = self._augmentation_space(self.num_magnitude_bins, (height, width))
@@ -180,7 +190,7 @@ class RandAugment(rl.nn.Module):
             img = apply_change(img, name, magnitude, self.interpolation, fill)
         return img
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(num_ops={self.num_ops}, magnitude={self.magnitude}, "
             f"num_magnitude_bins={self.num_magnitude_bins}, interpolation={self.interpolation}, fill={self.fill})"
@@ -190,18 +200,23 @@ class RandAugment(rl.nn.Module):
 class TrivialAugmentWide(rl.nn.Module):
     """One drawn change of a drawn magnitude (Mueller and Hutter, 2021)."""
 
-    def __init__(self, num_magnitude_bins=31, interpolation=InterpolationMode.NEAREST, fill=None):
+    def __init__(
+        self,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode | int = InterpolationMode.NEAREST,
+        fill: Any = None,
+    ) -> None:
         super().__init__()
         self.num_magnitude_bins = num_magnitude_bins
         self.interpolation = interpolation
         self.fill = fill
 
-    def _augmentation_space(self, num_bins):
+    def _augmentation_space(self, num_bins: Any) -> dict[Any, Any]:
         return _space(
             num_bins, 0.99, [32.0, 32.0], 135.0, 0.99, (8, 2), ["Identity", *_WARPS, *_FACTORS, *_LEVELS]
         )
 
-    def forward(self, img):
+    def forward(self, img: Any) -> Any:
         fill = _fill_for(img, self.fill, F.get_dimensions(img)[0])
         space = self._augmentation_space(self.num_magnitude_bins)
         names = list(space)
@@ -212,7 +227,7 @@ class TrivialAugmentWide(rl.nn.Module):
             magnitude *= -1.0
         return apply_change(img, name, magnitude, self.interpolation, fill)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(num_magnitude_bins={self.num_magnitude_bins}, "
             f"interpolation={self.interpolation}, fill={self.fill})"
@@ -226,14 +241,14 @@ class AugMix(rl.nn.Module):
 
     def __init__(
         self,
-        severity=3,
-        mixture_width=3,
-        chain_depth=-1,
-        alpha=1.0,
-        all_ops=True,
-        interpolation=InterpolationMode.BILINEAR,
-        fill=None,
-    ):
+        severity: int = 3,
+        mixture_width: int = 3,
+        chain_depth: int = -1,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+        fill: Any = None,
+    ) -> None:
         super().__init__()
         if not 1 <= severity <= self._BINS:
             raise ValueError(f"The severity must be between [1, {self._BINS}]. Got {severity} instead.")
@@ -241,14 +256,14 @@ class AugMix(rl.nn.Module):
         self.mixture_width, self.chain_depth = mixture_width, chain_depth
         self.interpolation, self.fill = interpolation, fill
 
-    def _augmentation_space(self, num_bins, image_size):
+    def _augmentation_space(self, num_bins: Any, image_size: Any) -> dict[Any, Any]:
         names = [*_WARPS, *_LEVELS, *(_FACTORS if self.all_ops else [])]
         return _space(num_bins, 0.3, [image_size[1] / 3.0, image_size[0] / 3.0], 30.0, 0.9, (4, 0), names)
 
-    def _sample_dirichlet(self, params):
+    def _sample_dirichlet(self, params: Any) -> rl.Tensor:
         return rl._sample_dirichlet(params)
 
-    def forward(self, orig_img):
+    def forward(self, orig_img: Any) -> Any:
         channels, height, width = F.get_dimensions(orig_img)
         tensor = isinstance(orig_img, rl.Tensor)
         img = orig_img if tensor else F.pil_to_tensor(orig_img)
@@ -278,7 +293,7 @@ class AugMix(rl.nn.Module):
         mix = mix.view(shape).to(img.dtype)
         return mix if tensor else F.to_pil_image(mix)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(severity={self.severity}, mixture_width={self.mixture_width}, "
             f"chain_depth={self.chain_depth}, alpha={self.alpha}, all_ops={self.all_ops}, "

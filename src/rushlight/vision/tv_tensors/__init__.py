@@ -1,10 +1,12 @@
 """Tensors that say what they are: images, videos, masks, boxes, points. Transforms of v2 treat each as what it is."""
 
+from __future__ import annotations
+
 import enum
 
 import rushlight as rl
 
-from .._pil import is_pil
+from .._pil import is_pil as is_pil
 
 __all__ = [
     "BoundingBoxFormat",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -26,7 +27,7 @@ from ._utils import (
 _NO_IMAGES = (tv_tensors.BoundingBoxes, tv_tensors.KeyPoints, tv_tensors.Mask)
 
 
-def warn_passed(transform, inpt):
+def warn_passed(transform: Any, inpt: Any) -> None:
     """Warns that a value is left as it is."""
     if isinstance(inpt, _NO_IMAGES):
         warnings.warn(
@@ -41,7 +42,14 @@ class RandomErasing(_RandomApplyTransform):
 
     _v1_transform_cls = one.RandomErasing
 
-    def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0.0, inplace=False):
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: float | str | Sequence[float] = 0.0,
+        inplace: bool = False,
+    ) -> None:
         super().__init__(p=p)
         one.RandomErasing(0.5, scale, ratio, value)  # checks
         self.scale, self.ratio = scale, ratio
@@ -50,15 +58,15 @@ class RandomErasing(_RandomApplyTransform):
         self.value = None if isinstance(value, str) else [float(v) for v in value]
         self.inplace = inplace
 
-    def _extract_params_for_v1_transform(self):
+    def _extract_params_for_v1_transform(self) -> dict[str, Any]:
         params = super()._extract_params_for_v1_transform()
         return {**params, "value": "random" if self.value is None else self.value}
 
-    def _call_kernel(self, functional, inpt, *args, **kwargs):
+    def _call_kernel(self, functional: Any, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         warn_passed(self, inpt)
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         shape = rl.empty(query_chw(flat_inputs), device="meta")
         if self.value is not None and len(self.value) not in (1, shape.shape[0]):
             raise ValueError(
@@ -68,7 +76,7 @@ class RandomErasing(_RandomApplyTransform):
         i, j, h, w, v = one.RandomErasing.get_params(shape, self.scale, self.ratio, self.value)
         return {"i": i, "j": j, "h": h, "w": w, "v": None if v is shape else v}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         if params["v"] is None:
             return inpt
         return self._call_kernel(F.erase, inpt, **params, inplace=self.inplace)
@@ -79,14 +87,16 @@ class _BaseMixUpCutMix(Transform):
 
     _mixed: Callable[..., rl.Tensor]
 
-    def __init__(self, *, alpha=1.0, num_classes=None, labels_getter="default"):
+    def __init__(
+        self, *, alpha: float = 1.0, num_classes: int | None = None, labels_getter: Any = "default"
+    ) -> None:
         super().__init__()
         self.alpha = float(alpha)
         self._dist = rl.distributions.Beta(rl.tensor([alpha]), rl.tensor([alpha]))
         self.num_classes = num_classes
         self._labels_getter = _parse_labels_getter(labels_getter)
 
-    def _check_labels(self, labels):
+    def _check_labels(self, labels: Any) -> None:
         if not isinstance(labels, rl.Tensor):
             raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
         if labels.ndim not in (1, 2):
@@ -102,7 +112,7 @@ class _BaseMixUpCutMix(Transform):
         if labels.ndim == 1 and self.num_classes is None:
             raise ValueError("num_classes must be passed if the labels are index-based (1D)")
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         inputs = inputs if len(inputs) > 1 else inputs[0]
         flat_inputs, spec = tree_flatten(inputs)
         chosen = self._needs_transform_list(flat_inputs)
@@ -119,7 +129,7 @@ class _BaseMixUpCutMix(Transform):
         ]
         return tree_unflatten(out, spec)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         if inpt is params["labels"]:
             return self._mixup_label(inpt, lam=params["lam"])
         if not isinstance(inpt, (tv_tensors.Image, tv_tensors.Video)) and not is_pure_tensor(inpt):
@@ -137,9 +147,9 @@ class _BaseMixUpCutMix(Transform):
         out = self._mixed(inpt.as_subclass(rl.Tensor), params)
         return out if is_pure_tensor(inpt) else tv_tensors.wrap(out, like=inpt)
 
-    def _mixup_label(self, label, *, lam):
+    def _mixup_label(self, label: Any, *, lam: float) -> Any:
         if label.ndim == 1:
-            label = rl.nn.functional.one_hot(label, num_classes=self.num_classes)
+            label = rl.nn.functional.one_hot(label, num_classes=cast(int, self.num_classes))
         label = label if label.dtype.is_floating_point else label.float()
         return label.roll(1, 0).mul_(1.0 - lam).add_(label.mul(lam))
 
@@ -147,17 +157,17 @@ class _BaseMixUpCutMix(Transform):
 class MixUp(_BaseMixUpCutMix):
     """Images and labels as weighted means with their neighbours (Zhang et al., 2017)."""
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"lam": float(self._dist.sample(()))}
 
-    def _mixed(self, images, params):
+    def _mixed(self, images: Any, params: Any) -> Any:
         return images.roll(1, 0).mul_(1.0 - params["lam"]).add_(images.mul(params["lam"]))
 
 
 class CutMix(_BaseMixUpCutMix):
     """A rectangle of each image from its neighbour, labels by area (Yun et al., 2019)."""
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         lam = float(self._dist.sample(()))
         h, w = query_size(flat_inputs)
         x, y = (int(rl.randint(size, size=(1,))) for size in (w, h))
@@ -167,7 +177,7 @@ class CutMix(_BaseMixUpCutMix):
         x2, y2 = min(x + half_w, w), min(y + half_h, h)
         return {"box": (x1, y1, x2, y2), "lam": float(1.0 - (x2 - x1) * (y2 - y1) / (w * h))}
 
-    def _mixed(self, images, params):
+    def _mixed(self, images: Any, params: Any) -> Any:
         x1, y1, x2, y2 = params["box"]
         out = images.clone()
         out[..., y1:y2, x1:x2] = images.roll(1, 0)[..., y1:y2, x1:x2]
@@ -177,7 +187,7 @@ class CutMix(_BaseMixUpCutMix):
 class JPEG(Transform):
     """As a JPEG file of a given or drawn quality would show it."""
 
-    def __init__(self, quality):
+    def __init__(self, quality: int | Sequence[int]) -> None:
         super().__init__()
         if isinstance(quality, bool):
             raise TypeError("quality can't be bool")
@@ -189,8 +199,8 @@ class JPEG(Transform):
             raise ValueError(f"quality must be an integer from 1 to 100, got {quality =}")
         self.quality = quality
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"quality": rl.randint(self.quality[0], self.quality[1] + 1, ()).item()}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.jpeg, inpt, quality=params["quality"])

@@ -12,37 +12,38 @@ from rushlight.vision import tv_tensors
 
 from ..._pil import is_pil
 from .. import autoaugment as one
+from .._interpolation import InterpolationMode
 from .._tensor_base import max_value
 from . import functional as F
 from ._transform import Transform
 from ._utils import IMAGES, _get_fill, _setup_fill_arg, check_type
 
 
-def _draw(n):
+def _draw(n: Any) -> int:
     return int(rl.randint(n, ()).item())
 
 
-def _even(top):
+def _even(top: Any) -> Any:
     """So many magnitudes from 0 to a number, or to what a function of (height, width) gives."""
 
-    def magnitudes(num_bins, height, width):
+    def magnitudes(num_bins: Any, height: Any, width: Any) -> Any:
         return rl.linspace(0.0, top(height, width) if callable(top) else top, num_bins)
 
     return magnitudes
 
 
-def _bits(most, fewer):
-    def magnitudes(num_bins, height, width):
+def _bits(most: Any, fewer: Any) -> Any:
+    def magnitudes(num_bins: Any, height: Any, width: Any) -> Any:
         return (most - rl.arange(num_bins) / ((num_bins - 1) / fewer)).round().int()
 
     return magnitudes
 
 
-def _falling(num_bins, height, width):
+def _falling(num_bins: Any, height: Any, width: Any) -> rl.Tensor:
     return rl.linspace(1.0, 0.0, num_bins)
 
 
-def _none(num_bins, height, width):
+def _none(num_bins: Any, height: Any, width: Any) -> None:
     return None
 
 
@@ -51,7 +52,9 @@ _FACTORS = ("Brightness", "Color", "Contrast", "Sharpness")
 _LEVELS = ("Posterize", "Solarize", "AutoContrast", "Equalize")
 
 
-def _space(names, shear, move_x, move_y, angle, factor, bits):
+def _space(
+    names: Any, shear: Any, move_x: Any, move_y: Any, angle: Any, factor: Any, bits: Any
+) -> dict[Any, Any]:
     """{name: (magnitudes(num_bins, height, width), whether the sign is drawn)} in the order of names."""
     known = {
         "ShearX": (_even(shear), True),
@@ -75,23 +78,23 @@ class _AutoAugmentBase(Transform):
 
     _augmented: Callable[[Any], Any]
 
-    def __init__(self, *, interpolation="nearest", fill=None):
+    def __init__(self, *, interpolation: InterpolationMode | str | int = "nearest", fill: Any = None) -> None:
         super().__init__()
         self.interpolation = interpolation
         self.fill = fill
         self._fill = _setup_fill_arg(fill)
 
-    def _extract_params_for_v1_transform(self):
+    def _extract_params_for_v1_transform(self) -> dict[str, Any]:
         params = super()._extract_params_for_v1_transform()
         if isinstance(params["fill"], dict):
             raise ValueError(f"{type(self).__name__}() can not be scripted for when `fill` is a dictionary.")
         return params
 
-    def _get_random_item(self, dct):
+    def _get_random_item(self, dct: Any) -> tuple[Any, Any]:
         key = list(dct)[_draw(len(dct))]
         return key, dct[key]
 
-    def _image_of(self, inputs):
+    def _image_of(self, inputs: Any) -> tuple[list[Any], Any, Any]:
         """(the sample flat, how to build it again, where its image is)"""
         flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
         found = []
@@ -110,12 +113,12 @@ class _AutoAugmentBase(Transform):
             )
         return flat, spec, found[0]
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         flat, spec, i = self._image_of(inputs)
         flat[i] = self._augmented(flat[i])
         return tree_unflatten(flat, spec)
 
-    def _changed(self, image, name, magnitudes, signed, level):
+    def _changed(self, image: Any, name: Any, magnitudes: Any, signed: Any, level: Any) -> Any:
         """The image after one change; `level` says which magnitude, and may draw it."""
         magnitude = 0.0
         if magnitudes is not None:
@@ -126,7 +129,9 @@ class _AutoAugmentBase(Transform):
             image, name, magnitude, interpolation=self.interpolation, fill=self._fill
         )
 
-    def _apply_image_or_video_transform(self, image, transform_id, magnitude, interpolation, fill):
+    def _apply_image_or_video_transform(
+        self, image: Any, transform_id: Any, magnitude: Any, interpolation: Any, fill: Any
+    ) -> Any:
         warp = {"interpolation": interpolation, "fill": _get_fill(fill, type(image))}
         angle = math.degrees(math.atan(magnitude))
         move = int(magnitude)
@@ -152,7 +157,7 @@ class _AutoAugmentBase(Transform):
         return changes[transform_id]()
 
 
-def _white(image):
+def _white(image: Any) -> int | float:
     return max_value(image.dtype) if isinstance(image, rl.Tensor) else 255.0
 
 
@@ -162,16 +167,21 @@ class AutoAugment(_AutoAugmentBase):
     _v1_transform_cls = one.AutoAugment
     _AUGMENTATION_SPACE = _space([*_WARPS, *_FACTORS, *_LEVELS, "Invert"], *_STANDARD)
 
-    def __init__(self, policy=one.AutoAugmentPolicy.IMAGENET, interpolation="nearest", fill=None):
+    def __init__(
+        self,
+        policy: Any = one.AutoAugmentPolicy.IMAGENET,
+        interpolation: InterpolationMode | str | int = "nearest",
+        fill: Any = None,
+    ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         self.policy = policy
         self._policies = self._get_policies(policy)
 
-    def _get_policies(self, policy):
+    def _get_policies(self, policy: Any) -> list[Any]:
         nobody: Any = None  # it reads nothing of its transform
         return one.AutoAugment._get_policies(nobody, policy)
 
-    def _augmented(self, image):
+    def _augmented(self, image: Any) -> Any:
         size = F.get_size(image)
         for name, probability, level in self._policies[_draw(len(self._policies))]:
             if not rl.rand(()) <= probability:
@@ -187,13 +197,20 @@ class RandAugment(_AutoAugmentBase):
     _v1_transform_cls = one.RandAugment
     _AUGMENTATION_SPACE = _space(["Identity", *_WARPS, *_FACTORS, *_LEVELS], *_STANDARD)
 
-    def __init__(self, num_ops=2, magnitude=9, num_magnitude_bins=31, interpolation="nearest", fill=None):
+    def __init__(
+        self,
+        num_ops: int = 2,
+        magnitude: int = 9,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode | str | int = "nearest",
+        fill: Any = None,
+    ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         if not isinstance(num_ops, int) or num_ops < 0:
             raise ValueError(f"num_ops should be a non-negative integer, but got {num_ops} instead.")
         self.num_ops, self.magnitude, self.num_magnitude_bins = num_ops, magnitude, num_magnitude_bins
 
-    def _augmented(self, image):
+    def _augmented(self, image: Any) -> Any:
         size = F.get_size(image)
         for _ in range(self.num_ops):
             name, (magnitudes, signed) = self._get_random_item(self._AUGMENTATION_SPACE)
@@ -210,11 +227,16 @@ class TrivialAugmentWide(_AutoAugmentBase):
         ["Identity", *_WARPS, *_FACTORS, *_LEVELS], 0.99, 32.0, 32.0, 135.0, 0.99, (8, 6)
     )
 
-    def __init__(self, num_magnitude_bins=31, interpolation="nearest", fill=None):
+    def __init__(
+        self,
+        num_magnitude_bins: int = 31,
+        interpolation: InterpolationMode | str | int = "nearest",
+        fill: Any = None,
+    ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         self.num_magnitude_bins = num_magnitude_bins
 
-    def _augmented(self, image):
+    def _augmented(self, image: Any) -> Any:
         size, bins = F.get_size(image), self.num_magnitude_bins
         name, (magnitudes, signed) = self._get_random_item(self._AUGMENTATION_SPACE)
         return self._changed(image, name, magnitudes(bins, *size), signed, lambda: _draw(bins))
@@ -230,14 +252,14 @@ class AugMix(_AutoAugmentBase):
 
     def __init__(
         self,
-        severity=3,
-        mixture_width=3,
-        chain_depth=-1,
-        alpha=1.0,
-        all_ops=True,
-        interpolation="bilinear",
-        fill=None,
-    ):
+        severity: int = 3,
+        mixture_width: int = 3,
+        chain_depth: int = -1,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        fill: Any = None,
+    ) -> None:
         super().__init__(interpolation=interpolation, fill=fill)
         if not 1 <= severity <= self._PARAMETER_MAX:
             raise ValueError(
@@ -246,10 +268,10 @@ class AugMix(_AutoAugmentBase):
         self.severity, self.mixture_width, self.chain_depth = severity, mixture_width, chain_depth
         self.alpha, self.all_ops = alpha, all_ops
 
-    def _sample_dirichlet(self, params):
+    def _sample_dirichlet(self, params: Any) -> rl.Tensor:
         return rl._sample_dirichlet(params)
 
-    def _chain(self, image, space, size):
+    def _chain(self, image: Any, space: Any, size: Any) -> Any:
         depth = self.chain_depth if self.chain_depth > 0 else int(rl.randint(low=1, high=4, size=(1,)).item())
         for _ in range(depth):
             name, (magnitudes, signed) = self._get_random_item(space)
@@ -257,7 +279,7 @@ class AugMix(_AutoAugmentBase):
             image = self._changed(image, name, found, signed, lambda: _draw(self.severity))
         return image
 
-    def _augmented(self, original):
+    def _augmented(self, original: Any) -> Any:
         space = self._AUGMENTATION_SPACE if self.all_ops else self._PARTIAL_AUGMENTATION_SPACE
         size = F.get_size(original)
         image = F.pil_to_tensor(original) if is_pil(original) else original.as_subclass(rl.Tensor)

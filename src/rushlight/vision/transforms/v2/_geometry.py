@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight as rl
@@ -9,7 +10,7 @@ from rushlight.vision import tv_tensors
 
 from ..._pil import is_pil
 from .. import transforms as one
-from .._interpolation import draw_int, setup_size, uniform
+from .._interpolation import InterpolationMode, draw_int, setup_size, uniform
 from . import functional as F
 from ._augment import warn_passed
 from ._transform import Transform, _RandomApplyTransform
@@ -34,7 +35,7 @@ class RandomHorizontalFlip(_RandomApplyTransform):
 
     _v1_transform_cls = one.RandomHorizontalFlip
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.horizontal_flip, inpt)
 
 
@@ -43,7 +44,7 @@ class RandomVerticalFlip(_RandomApplyTransform):
 
     _v1_transform_cls = one.RandomVerticalFlip
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.vertical_flip, inpt)
 
 
@@ -52,7 +53,13 @@ class Resize(Transform):
 
     _v1_transform_cls = one.Resize
 
-    def __init__(self, size, interpolation="bilinear", max_size=None, antialias=True):
+    def __init__(
+        self,
+        size: int | Sequence[int] | None,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         if isinstance(size, int):
             size = [size]
@@ -74,7 +81,7 @@ class Resize(Transform):
             antialias,
         )
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         options = {name: getattr(self, name) for name in ("interpolation", "max_size", "antialias")}
         return self._call_kernel(F.resize, inpt, self.size, **options)
 
@@ -84,11 +91,11 @@ class CenterCrop(Transform):
 
     _v1_transform_cls = one.CenterCrop
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = setup_size(size)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.center_crop, inpt, output_size=self.size)
 
 
@@ -98,8 +105,13 @@ class RandomResizedCrop(Transform):
     _v1_transform_cls = one.RandomResizedCrop
 
     def __init__(
-        self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation="bilinear", antialias=True
-    ):
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: InterpolationMode | str | int = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__()
         setup_size(size)
         for name, pair in (("Scale", scale), ("Ratio", ratio)):
@@ -109,12 +121,12 @@ class RandomResizedCrop(Transform):
         self.size, self.scale, self.ratio = setup_size(size), scale, ratio
         self.interpolation, self.antialias = interpolation, antialias
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         shape = rl.empty((1, *query_size(flat_inputs)), device="meta")
         drawn = one.RandomResizedCrop.get_params(shape, self.scale, self.ratio)
         return dict(zip(("top", "left", "height", "width"), drawn))
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(
             F.resized_crop,
             inpt,
@@ -130,19 +142,19 @@ class FiveCrop(Transform):
 
     _v1_transform_cls = one.FiveCrop
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
         self.size = setup_size(size)
 
-    def _call_kernel(self, functional, inpt, *args, **kwargs):
+    def _call_kernel(self, functional: Any, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         warn_passed(self, inpt)
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 
-    def check_inputs(self, flat_inputs):
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
         if has_any(flat_inputs, tv_tensors.BoundingBoxes, tv_tensors.Mask):
             raise TypeError(f"BoundingBoxes'es and Mask's are not supported by {type(self).__name__}()")
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.five_crop, inpt, self.size)
 
 
@@ -151,15 +163,15 @@ class TenCrop(FiveCrop):
 
     _v1_transform_cls = one.TenCrop  # type: ignore[assignment]
 
-    def __init__(self, size, vertical_flip=False):
+    def __init__(self, size: int | Sequence[int], vertical_flip: bool = False) -> None:
         super().__init__(size)
         self.vertical_flip = vertical_flip
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.ten_crop, inpt, self.size, vertical_flip=self.vertical_flip)
 
 
-def _scalar_fill(transform, params):
+def _scalar_fill(transform: Any, params: Any) -> Any:
     if not (params["fill"] is None or isinstance(params["fill"], (int, float))):
         raise ValueError(
             f"{type(transform).__name__}() can only be scripted for a scalar `fill`, but got {transform.fill}."
@@ -170,11 +182,11 @@ def _scalar_fill(transform, params):
 class _Filled(Transform):
     """A transform with a colour for what lies outside: one, or {type: colour, "others": colour}."""
 
-    def _set_fill(self, fill):
+    def _set_fill(self, fill: Any) -> None:
         self.fill = fill
         self._fill = _setup_fill_arg(fill)
 
-    def _fill_of(self, inpt):
+    def _fill_of(self, inpt: Any) -> Any:
         return _get_fill(self._fill, type(inpt))
 
 
@@ -183,7 +195,7 @@ class Pad(_Filled):
 
     _v1_transform_cls = one.Pad
 
-    def __init__(self, padding, fill=0, padding_mode="constant"):
+    def __init__(self, padding: int | Sequence[int], fill: Any = 0, padding_mode: str = "constant") -> None:
         super().__init__()
         _check_padding_arg(padding)
         _check_padding_mode_arg(padding_mode)
@@ -191,10 +203,10 @@ class Pad(_Filled):
         self._set_fill(fill)
         self.padding_mode = padding_mode
 
-    def _extract_params_for_v1_transform(self):
+    def _extract_params_for_v1_transform(self) -> Any:
         return _scalar_fill(self, super()._extract_params_for_v1_transform())
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         fill = self._fill_of(inpt)
         return self._call_kernel(F.pad, inpt, padding=self.padding, fill=fill, padding_mode=self.padding_mode)
 
@@ -202,7 +214,7 @@ class Pad(_Filled):
 class RandomZoomOut(_Filled, _RandomApplyTransform):
     """The image somewhere on a larger canvas, with probability p."""
 
-    def __init__(self, fill=0, side_range=(1.0, 4.0), p=0.5):
+    def __init__(self, fill: Any = 0, side_range: Sequence[float] = (1.0, 4.0), p: float = 0.5) -> None:
         super().__init__(p=p)
         self._set_fill(fill)
         _check_sequence_input(side_range, "side_range", req_sizes=(2,))
@@ -210,7 +222,7 @@ class RandomZoomOut(_Filled, _RandomApplyTransform):
         if not 1.0 <= smallest <= largest:
             raise ValueError(f"Invalid side range provided {side_range}.")
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         h, w = query_size(flat_inputs)
         r = self.side_range[0] + rl.rand(1) * (self.side_range[1] - self.side_range[0])
         width, height = int(w * r), int(h * r)
@@ -218,7 +230,7 @@ class RandomZoomOut(_Filled, _RandomApplyTransform):
         left, top = int((width - w) * offset[0]), int((height - h) * offset[1])
         return {"padding": [left, top, width - (left + w), height - (top + h)]}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.pad, inpt, **params, fill=self._fill_of(inpt))
 
 
@@ -227,7 +239,14 @@ class RandomRotation(_Filled):
 
     _v1_transform_cls = one.RandomRotation
 
-    def __init__(self, degrees, interpolation="nearest", expand=False, center=None, fill=0):
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: InterpolationMode | str | int = "nearest",
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.degrees = _setup_angle(degrees, "degrees")
         self.interpolation, self.expand = interpolation, expand
@@ -236,10 +255,10 @@ class RandomRotation(_Filled):
             _check_sequence_input(center, "center", req_sizes=(2,))
         self.center = center
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"angle": uniform(*self.degrees)}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(
             F.rotate,
             inpt,
@@ -257,8 +276,15 @@ class RandomAffine(_Filled):
     _v1_transform_cls = one.RandomAffine
 
     def __init__(
-        self, degrees, translate=None, scale=None, shear=None, interpolation="nearest", fill=0, center=None
-    ):
+        self,
+        degrees: float | Sequence[float],
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: float | Sequence[float] | None = None,
+        interpolation: InterpolationMode | str | int = "nearest",
+        fill: Any = 0,
+        center: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
         checked = one.RandomAffine(degrees, translate, scale, shear, center=center)
         self.degrees, self.translate, self.scale = checked.degrees, translate, scale
@@ -266,12 +292,12 @@ class RandomAffine(_Filled):
         self._set_fill(fill)
         self.center = center
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         h, w = query_size(flat_inputs)
         drawn = one.RandomAffine.get_params(self.degrees, self.translate, self.scale, self.shear, [w, h])
         return dict(zip(("angle", "translate", "scale", "shear"), drawn))
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(
             F.affine,
             inpt,
@@ -287,7 +313,14 @@ class RandomCrop(_Filled):
 
     _v1_transform_cls = one.RandomCrop
 
-    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: Any = 0,
+        padding_mode: str = "constant",
+    ) -> None:
         super().__init__()
         self.size = setup_size(size)
         if padding is not None:
@@ -299,14 +332,14 @@ class RandomCrop(_Filled):
         self._set_fill(fill)
         self.padding_mode = padding_mode
 
-    def _extract_params_for_v1_transform(self):
+    def _extract_params_for_v1_transform(self) -> Any:
         params = _scalar_fill(self, super()._extract_params_for_v1_transform())
         if self.padding is not None:
             left, right, top, bottom = self.padding
             params["padding"] = [left, top, right, bottom]
         return params
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         height, width = query_size(flat_inputs)
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         height, width = height + top + bottom, width + left + right
@@ -333,7 +366,7 @@ class RandomCrop(_Filled):
             "padding": padding,
         }
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         if params["needs_pad"]:
             options = {"fill": self._fill_of(inpt), "padding_mode": self.padding_mode}
             inpt = self._call_kernel(F.pad, inpt, padding=params["padding"], **options)
@@ -348,19 +381,25 @@ class RandomPerspective(_Filled, _RandomApplyTransform):
 
     _v1_transform_cls = one.RandomPerspective
 
-    def __init__(self, distortion_scale=0.5, p=0.5, interpolation="bilinear", fill=0):
+    def __init__(
+        self,
+        distortion_scale: float = 0.5,
+        p: float = 0.5,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        fill: Any = 0,
+    ) -> None:
         super().__init__(p=p)
         if not 0 <= distortion_scale <= 1:
             raise ValueError("Argument distortion_scale value should be between 0 and 1")
         self.distortion_scale, self.interpolation = distortion_scale, interpolation
         self._set_fill(fill)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         h, w = query_size(flat_inputs)
         points = one.RandomPerspective.get_params(w, h, self.distortion_scale)
         return {"coefficients": F._geometry._get_perspective_coeffs(*points)}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(
             F.perspective,
             inpt,
@@ -377,18 +416,24 @@ class ElasticTransform(_Filled):
 
     _v1_transform_cls = one.ElasticTransform
 
-    def __init__(self, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0):
+    def __init__(
+        self,
+        alpha: float | Sequence[float] = 50.0,
+        sigma: float | Sequence[float] = 5.0,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        fill: Any = 0,
+    ) -> None:
         super().__init__()
         self.alpha = _setup_number_or_seq(alpha, "alpha")
         self.sigma = _setup_number_or_seq(sigma, "sigma")
         self.interpolation = interpolation
         self._set_fill(fill)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         size = list(query_size(flat_inputs))
         return {"displacement": one.ElasticTransform.get_params(self.alpha, self.sigma, size)}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         fill = self._fill_of(inpt)
         return self._call_kernel(F.elastic, inpt, **params, fill=fill, interpolation=self.interpolation)
 
@@ -398,13 +443,13 @@ class RandomIoUCrop(Transform):
 
     def __init__(
         self,
-        min_scale=0.3,
-        max_scale=1.0,
-        min_aspect_ratio=0.5,
-        max_aspect_ratio=2.0,
-        sampler_options=None,
-        trials=40,
-    ):
+        min_scale: float = 0.3,
+        max_scale: float = 1.0,
+        min_aspect_ratio: float = 0.5,
+        max_aspect_ratio: float = 2.0,
+        sampler_options: Any = None,
+        trials: int = 40,
+    ) -> None:
         super().__init__()
         self.min_scale, self.max_scale = min_scale, max_scale
         self.min_aspect_ratio, self.max_aspect_ratio = min_aspect_ratio, max_aspect_ratio
@@ -412,7 +457,7 @@ class RandomIoUCrop(Transform):
         self.options = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0] if sampler_options is None else sampler_options
         self.trials = trials
 
-    def check_inputs(self, flat_inputs):
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
         boxes = has_any(flat_inputs, tv_tensors.BoundingBoxes)
         if not boxes or not has_any(flat_inputs, is_pil, tv_tensors.Image, is_pure_tensor):
             raise TypeError(
@@ -420,7 +465,7 @@ class RandomIoUCrop(Transform):
                 "and bounding boxes. Sample can also contain masks."
             )
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         height, width = query_size(flat_inputs)
         boxes = get_bounding_boxes(flat_inputs)
         corners = F.convert_bounding_box_format(boxes.as_subclass(rl.Tensor), boxes.format, "XYXY")
@@ -433,7 +478,7 @@ class RandomIoUCrop(Transform):
                 if found is not None:
                     return found
 
-    def _drawn(self, height, width, corners, overlap):
+    def _drawn(self, height: Any, width: Any, corners: Any, overlap: Any) -> dict[str, Any] | None:
         from rushlight.vision.ops.boxes import box_iou
 
         r = self.min_scale + (self.max_scale - self.min_scale) * rl.rand(2)
@@ -453,7 +498,7 @@ class RandomIoUCrop(Transform):
             return None
         return {"top": top, "left": left, "height": h, "width": w, "is_within_crop_area": inside}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         if not params:
             return inpt
         region = {name: params[name] for name in ("top", "left", "height", "width")}
@@ -473,12 +518,14 @@ class _DrawnSize(Transform):
     min_size: Any
     max_size: Any
 
-    def __init__(self, interpolation, antialias, **known):
+    def __init__(
+        self, interpolation: InterpolationMode | str | int, antialias: bool | None, **known: Any
+    ) -> None:
         super().__init__()
         vars(self).update(known)
         self.interpolation, self.antialias = interpolation, antialias
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         options = {"interpolation": self.interpolation, "antialias": self.antialias}
         return self._call_kernel(F.resize, inpt, size=params["size"], **options)
 
@@ -486,10 +533,16 @@ class _DrawnSize(Transform):
 class ScaleJitter(_DrawnSize):
     """At a drawn scale of what fits a target."""
 
-    def __init__(self, target_size, scale_range=(0.1, 2.0), interpolation="bilinear", antialias=True):
+    def __init__(
+        self,
+        target_size: Any,
+        scale_range: Any = (0.1, 2.0),
+        interpolation: InterpolationMode | str | int = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__(interpolation, antialias, target_size=target_size, scale_range=scale_range)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         h, w = query_size(flat_inputs)
         scale = self.scale_range[0] + rl.rand(1) * (self.scale_range[1] - self.scale_range[0])
         r = min(self.target_size[1] / h, self.target_size[0] / w) * scale
@@ -499,11 +552,17 @@ class ScaleJitter(_DrawnSize):
 class RandomShortestSize(_DrawnSize):
     """At one of some lengths of the shorter edge, the longer at most max_size."""
 
-    def __init__(self, min_size, max_size=None, interpolation="bilinear", antialias=True):
+    def __init__(
+        self,
+        min_size: Sequence[int] | int,
+        max_size: int | None = None,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
         sizes = [min_size] if isinstance(min_size, int) else list(min_size)
         super().__init__(interpolation, antialias, min_size=sizes, max_size=max_size)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         h, w = query_size(flat_inputs)
         r = self.min_size[int(rl.randint(len(self.min_size), ()))] / min(h, w)
         if self.max_size is not None:
@@ -514,8 +573,14 @@ class RandomShortestSize(_DrawnSize):
 class RandomResize(_DrawnSize):
     """At a drawn length of the shorter edge."""
 
-    def __init__(self, min_size, max_size, interpolation="bilinear", antialias=True):
+    def __init__(
+        self,
+        min_size: int,
+        max_size: int,
+        interpolation: InterpolationMode | str | int = "bilinear",
+        antialias: bool | None = True,
+    ) -> None:
         super().__init__(interpolation, antialias, min_size=min_size, max_size=max_size)
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"size": [int(rl.randint(self.min_size, self.max_size, ()))]}

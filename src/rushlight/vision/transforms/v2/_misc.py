@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import rushlight as rl
@@ -27,11 +27,11 @@ from ._utils import (
 )
 
 
-def _is_array(value):
+def _is_array(value: Any) -> bool:
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 
-def _refuse_pil(transform, flat_inputs):
+def _refuse_pil(transform: Any, flat_inputs: Any) -> None:
     if has_any(flat_inputs, is_pil):
         raise TypeError(f"{type(transform).__name__}() does not support PIL images.")
 
@@ -39,7 +39,7 @@ def _refuse_pil(transform, flat_inputs):
 class Identity(Transform):
     """Nothing is changed."""
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return inpt
 
 
@@ -48,15 +48,15 @@ class Lambda(Transform):
 
     _transformed_types = (object,)
 
-    def __init__(self, lambd, *types):
+    def __init__(self, lambd: Callable[[Any], Any], *types: Any) -> None:
         super().__init__()
         self.lambd = lambd
         self.types = types or self._transformed_types
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self.lambd(inpt) if isinstance(inpt, self.types) else inpt
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         name = getattr(self.lambd, "__name__", None)
         return ", ".join([*([name] if name else []), f"types={[t.__name__ for t in self.types]}"])
 
@@ -66,7 +66,7 @@ class ToImage(Transform):
 
     _transformed_types = (is_pure_tensor, is_pil, _is_array)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.to_image(inpt)
 
 
@@ -75,11 +75,11 @@ class ToPILImage(Transform):
 
     _transformed_types = (is_pure_tensor, tv_tensors.Image, _is_array)
 
-    def __init__(self, mode=None):
+    def __init__(self, mode: str | None = None) -> None:
         super().__init__()
         self.mode = mode
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         plain = inpt.as_subclass(rl.Tensor) if isinstance(inpt, tv_tensors.TVTensor) else inpt
         return F.to_pil_image(plain, mode=self.mode)
 
@@ -89,7 +89,7 @@ class PILToTensor(Transform):
 
     _transformed_types = (is_pil,)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.pil_to_tensor(inpt)
 
 
@@ -98,7 +98,7 @@ class ToTensor(Transform):
 
     _transformed_types = (is_pil, _is_array)
 
-    def __init__(self):
+    def __init__(self) -> None:
         warnings.warn(
             "`ToTensor()` is deprecated and will be removed: `v2.ToImage()`, then `v2.ToDtype(torch.float32, scale=True)` "
             "gives the same, but for rounding.",
@@ -106,7 +106,7 @@ class ToTensor(Transform):
         )
         super().__init__()
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F_one.to_tensor(inpt)
 
 
@@ -115,7 +115,7 @@ class ToPureTensor(Transform):
 
     _transformed_types = (tv_tensors.TVTensor,)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return inpt.as_subclass(rl.Tensor)
 
 
@@ -124,7 +124,7 @@ class ToDtype(Transform):
 
     _transformed_types = (rl.Tensor,)
 
-    def __init__(self, dtype, scale=False):
+    def __init__(self, dtype: rl.dtype | dict[Any, rl.dtype | None], scale: bool = False) -> None:
         super().__init__()
         if not isinstance(dtype, (dict, rl.dtype)):
             raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
@@ -138,7 +138,7 @@ class ToDtype(Transform):
         self.dtype = dtype
         self.scale = scale
 
-    def _dtype_for(self, inpt, image):
+    def _dtype_for(self, inpt: Any, image: Any) -> rl.dtype | None:
         """The dtype an input becomes; None if it stays as it is."""
         if isinstance(self.dtype, rl.dtype):
             return self.dtype if image else None
@@ -150,7 +150,7 @@ class ToDtype(Transform):
             'as "others" (None leaves those inputs alone); a single dtype instead of a dict converts images and videos.'
         )
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         image = is_pure_tensor(inpt) or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video))
         dtype = self._dtype_for(inpt, image)
         if dtype is not None:
@@ -168,11 +168,11 @@ class ConvertImageDtype(Transform):
 
     _v1_transform_cls = one.ConvertImageDtype
 
-    def __init__(self, dtype=rl.float32):
+    def __init__(self, dtype: rl.dtype = rl.float32) -> None:
         super().__init__()
         self.dtype = dtype
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.to_dtype, inpt, dtype=self.dtype, scale=True)
 
 
@@ -181,14 +181,14 @@ class Normalize(Transform):
 
     _v1_transform_cls = one.Normalize
 
-    def __init__(self, mean, std, inplace=False):
+    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
         super().__init__()
         self.mean, self.std, self.inplace = list(mean), list(std), inplace
 
-    def check_inputs(self, flat_inputs):
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
         _refuse_pil(self, flat_inputs)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.normalize, inpt, mean=self.mean, std=self.std, inplace=self.inplace)
 
 
@@ -198,15 +198,15 @@ class LinearTransformation(Transform):
     _v1_transform_cls = one.LinearTransformation
     _transformed_types = (is_pure_tensor, tv_tensors.Image, tv_tensors.Video)
 
-    def __init__(self, transformation_matrix, mean_vector):
+    def __init__(self, transformation_matrix: Any, mean_vector: Any) -> None:
         super().__init__()
         one.LinearTransformation(transformation_matrix, mean_vector)  # checks
         self.transformation_matrix, self.mean_vector = transformation_matrix, mean_vector
 
-    def check_inputs(self, flat_inputs):
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
         _refuse_pil(self, flat_inputs)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         channels, height, width = inpt.shape[-3:]
         n, rows = channels * height * width, len(self.transformation_matrix)
         if n != rows:
@@ -229,29 +229,29 @@ class GaussianBlur(Transform):
 
     _v1_transform_cls = one.GaussianBlur
 
-    def __init__(self, kernel_size, sigma=(0.1, 2.0)):
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)) -> None:
         super().__init__()
         self.kernel_size = setup_kernel(kernel_size)
         least, most = self.sigma = _setup_number_or_seq(sigma, "sigma")
         if not 0.0 < least <= most:
             raise ValueError(f"sigma values should be positive and of the form (min, max). Got {self.sigma}")
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         sigma = uniform(*self.sigma)
         return {"sigma": [sigma, sigma]}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.gaussian_blur, inpt, self.kernel_size, **params)
 
 
 class GaussianNoise(Transform):
     """With normal noise added, of floats or bytes."""
 
-    def __init__(self, mean=0.0, sigma=0.1, clip=True):
+    def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> None:
         super().__init__()
         self.mean, self.sigma, self.clip = mean, sigma, clip
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.gaussian_noise, inpt, mean=self.mean, sigma=self.sigma, clip=self.clip)
 
 
@@ -260,11 +260,11 @@ class UniformTemporalSubsample(Transform):
 
     _transformed_types = (is_pure_tensor, tv_tensors.Video)
 
-    def __init__(self, num_samples):
+    def __init__(self, num_samples: int) -> None:
         super().__init__()
         self.num_samples = num_samples
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.uniform_temporal_subsample, inpt, self.num_samples)
 
 
@@ -273,11 +273,11 @@ class ConvertBoundingBoxFormat(Transform):
 
     _transformed_types = (tv_tensors.BoundingBoxes,)
 
-    def __init__(self, format):
+    def __init__(self, format: Any) -> None:
         super().__init__()
         self.format = format
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.convert_bounding_box_format(inpt, new_format=self.format)
 
 
@@ -286,11 +286,11 @@ class ClampBoundingBoxes(Transform):
 
     _transformed_types = (tv_tensors.BoundingBoxes,)
 
-    def __init__(self, clamping_mode="auto"):
+    def __init__(self, clamping_mode: str = "auto") -> None:
         super().__init__()
         self.clamping_mode = clamping_mode
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.clamp_bounding_boxes(inpt, clamping_mode=self.clamping_mode)
 
 
@@ -299,7 +299,7 @@ class ClampKeyPoints(Transform):
 
     _transformed_types = (tv_tensors.KeyPoints,)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return F.clamp_keypoints(inpt)
 
 
@@ -308,13 +308,13 @@ class SetClampingMode(Transform):
 
     _transformed_types = (tv_tensors.BoundingBoxes,)
 
-    def __init__(self, clamping_mode):
+    def __init__(self, clamping_mode: Any) -> None:
         super().__init__()
         self.clamping_mode = clamping_mode
         if clamping_mode not in (None, "soft", "hard"):
             raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         out = inpt.clone()
         out.clamping_mode = self.clamping_mode
         return out
@@ -327,7 +327,9 @@ class _Sanitize(Transform):
 
     _kinds: tuple[type, ...] = ()
 
-    def _sample(self, inputs, find, what):
+    def _sample(
+        self, inputs: Any, find: Any, what: Any
+    ) -> tuple[list[Any], Any, Any, tuple[Any, ...] | list[Any] | Any | None]:
         """(the sample flat, how to build it again, its boxes or points, their labels)"""
         inputs = inputs if len(inputs) > 1 else inputs[0]
         labels = self._labels_getter(inputs)
@@ -335,11 +337,11 @@ class _Sanitize(Transform):
         values = find(flat_inputs)
         return flat_inputs, spec, values, label_tensors(labels, values, what)
 
-    def _kept(self, flat_inputs, spec, valid, labels):
+    def _kept(self, flat_inputs: Any, spec: Any, valid: Any, labels: Any) -> Any:
         params = {"valid": valid, "labels": labels}
         return tree_unflatten([self.transform(v, params) for v in flat_inputs], spec)
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         label = params["labels"] is not None and any(inpt is one for one in params["labels"])
         if not label and not isinstance(inpt, self._kinds):
             return inpt
@@ -356,7 +358,7 @@ class SanitizeBoundingBoxes(_Sanitize):
 
     _kinds = (tv_tensors.BoundingBoxes, tv_tensors.Mask)
 
-    def __init__(self, min_size=1.0, min_area=1.0, labels_getter="default"):
+    def __init__(self, min_size: float = 1.0, min_area: float = 1.0, labels_getter: Any = "default") -> None:
         super().__init__()
         if min_size < 1:
             raise ValueError(f"min_size must be >= 1, got {min_size}.")
@@ -366,7 +368,7 @@ class SanitizeBoundingBoxes(_Sanitize):
         self.labels_getter = labels_getter
         self._labels_getter = _parse_labels_getter(labels_getter)
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         flat_inputs, spec, boxes, labels = self._sample(inputs, get_bounding_boxes, "boxes")
         valid = F.sanitize_bounding_boxes(boxes, min_size=self.min_size, min_area=self.min_area)[1]
         return self._kept(flat_inputs, spec, valid, labels)
@@ -377,11 +379,11 @@ class SanitizeKeyPoints(_Sanitize):
 
     _kinds = (tv_tensors.KeyPoints,)
 
-    def __init__(self, labels_getter=None):
+    def __init__(self, labels_getter: Any = None) -> None:
         super().__init__()
         self.labels_getter = labels_getter
         self._labels_getter = _parse_labels_getter(labels_getter)
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         flat_inputs, spec, points, labels = self._sample(inputs, get_keypoints, "kepyoints")
         return self._kept(flat_inputs, spec, F.sanitize_keypoints(points)[1], labels)

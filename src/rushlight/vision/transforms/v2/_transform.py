@@ -26,30 +26,30 @@ class Transform(rl.nn.Module):
     )  # types, or functions that say whether a value is one
     _v1_transform_cls: Any = None  # the transform of the first version that does the same to one image
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         _log_api_usage_once(self)
 
-    def __init_subclass__(cls):
+    def __init_subclass__(cls) -> None:
         first = cls._v1_transform_cls
         if first is not None and hasattr(first, "get_params"):
             cls.get_params = staticmethod(first.get_params)  # type: ignore[attr-defined]  # where the first has it
 
-    def check_inputs(self, flat_inputs):
+    def check_inputs(self, flat_inputs: list[Any]) -> None:
         """Refuses samples that can't be transformed."""
 
-    def make_params(self, flat_inputs):
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """What is drawn once for a sample."""
         return {}
 
-    def transform(self, inpt, params):
+    def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value of a sample, changed."""
         raise NotImplementedError
 
-    def _call_kernel(self, functional, inpt, *args, **kwargs):
+    def _call_kernel(self, functional: Any, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         return _get_kernel(functional, type(inpt), allow_passthrough=True)(inpt, *args, **kwargs)
 
-    def _needs_transform_list(self, flat_inputs):
+    def _needs_transform_list(self, flat_inputs: Any) -> list[Any]:
         """Which values are changed: of plain tensors the first, and only where there is no other image."""
         plain = not has_any(flat_inputs, tv_tensors.Image, tv_tensors.Video, is_pil)
         chosen = []
@@ -60,19 +60,19 @@ class Transform(rl.nn.Module):
             chosen.append(good)
         return chosen
 
-    def _run(self, flat_inputs, spec):
+    def _run(self, flat_inputs: Any, spec: Any) -> Any:
         chosen = self._needs_transform_list(flat_inputs)
         params = self.make_params([v for v, good in zip(flat_inputs, chosen) if good])
         out = [self.transform(v, params) if good else v for v, good in zip(flat_inputs, chosen)]
         return tree_unflatten(out, spec)
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         """The sample, with its values changed."""
         flat_inputs, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
         self.check_inputs(flat_inputs)
         return self._run(flat_inputs, spec)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         shown = (bool, int, float, str, tuple, list, enum.Enum)
         return ", ".join(
             f"{name}={value}"
@@ -80,7 +80,7 @@ class Transform(rl.nn.Module):
             if not name.startswith("_") and name != "training" and isinstance(value, shown)
         )
 
-    def _extract_params_for_v1_transform(self):
+    def _extract_params_for_v1_transform(self) -> dict[str, Any]:
         """The arguments of the transform of the first version."""
         common = vars(rl.nn.Module())
         params = {n: v for n, v in vars(self).items() if not n.startswith("_") and n not in common}
@@ -90,7 +90,7 @@ class Transform(rl.nn.Module):
             params["interpolation"] = InterpolationMode(params["interpolation"])
         return params
 
-    def __prepare_scriptable__(self):
+    def __prepare_scriptable__(self) -> Any:
         if self._v1_transform_cls is None:
             raise RuntimeError(
                 f"Transform {type(self).__name__} cannot be JIT scripted. "
@@ -103,13 +103,13 @@ class Transform(rl.nn.Module):
 class _RandomApplyTransform(Transform):
     """A transform that happens with probability p."""
 
-    def __init__(self, p=0.5):
+    def __init__(self, p: float = 0.5) -> None:
         if not 0.0 <= p <= 1.0:
             raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
         super().__init__()
         self.p = p
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any) -> Any:
         inputs = inputs if len(inputs) > 1 else inputs[0]
         flat_inputs, spec = tree_flatten(inputs)
         self.check_inputs(flat_inputs)

@@ -18,7 +18,7 @@ from .functional import get_dimensions, get_size, is_pure_tensor
 IMAGES = (is_pure_tensor, tv_tensors.Image, is_pil, tv_tensors.Video)
 
 
-def check_type(obj, types_or_checks):
+def check_type(obj: Any, types_or_checks: Any) -> bool:
     """Whether a value is of one of the types, or passes one of the checks."""
     for wanted in types_or_checks:
         if isinstance(obj, wanted) if isinstance(wanted, type) else wanted(obj):
@@ -26,17 +26,17 @@ def check_type(obj, types_or_checks):
     return False
 
 
-def has_any(flat_inputs, *types_or_checks):
+def has_any(flat_inputs: Any, *types_or_checks: Any) -> bool:
     """Whether a sample has a value of one of the types."""
     return any(check_type(inpt, types_or_checks) for inpt in flat_inputs)
 
 
-def has_all(flat_inputs, *types_or_checks):
+def has_all(flat_inputs: Any, *types_or_checks: Any) -> bool:
     """Whether a sample has values of all the types."""
     return all(any(check_type(inpt, (wanted,)) for inpt in flat_inputs) for wanted in types_or_checks)
 
 
-def get_bounding_boxes(flat_inputs):
+def get_bounding_boxes(flat_inputs: Any) -> Any:
     """The boxes of a sample."""
     for inpt in flat_inputs:
         if isinstance(inpt, tv_tensors.BoundingBoxes):
@@ -44,7 +44,7 @@ def get_bounding_boxes(flat_inputs):
     raise ValueError("No bounding boxes were found in the sample")
 
 
-def get_keypoints(flat_inputs):
+def get_keypoints(flat_inputs: Any) -> Any:
     """The points of a sample."""
     for inpt in flat_inputs:
         if isinstance(inpt, tv_tensors.KeyPoints):
@@ -52,7 +52,7 @@ def get_keypoints(flat_inputs):
     raise ValueError("No keypoints were found in the sample")
 
 
-def query_chw(flat_inputs):
+def query_chw(flat_inputs: Any) -> tuple[Any, ...]:
     """(channels, height, width) of the images of a sample."""
     found = {tuple(get_dimensions(v)) for v in flat_inputs if check_type(v, IMAGES)}
     if not found:
@@ -62,7 +62,7 @@ def query_chw(flat_inputs):
     return found.pop()
 
 
-def query_size(flat_inputs):
+def query_size(flat_inputs: Any) -> tuple[Any, ...]:
     """(height, width) of a sample."""
     kinds = (*IMAGES, tv_tensors.Mask, tv_tensors.BoundingBoxes, tv_tensors.KeyPoints)
     found = {tuple(get_size(v)) for v in flat_inputs if check_type(v, kinds)}
@@ -73,13 +73,13 @@ def query_size(flat_inputs):
     return found.pop()
 
 
-def _listed(found):
+def _listed(found: Any) -> str:
     from rushlight.vision._utils import sequence_to_str
 
     return sequence_to_str(sorted(found))
 
 
-def _setup_number_or_seq(arg, name):
+def _setup_number_or_seq(arg: Any, name: Any) -> list[float]:
     """[first, second] of one number or two."""
     if not isinstance(arg, (int, float, Sequence)):
         raise TypeError(f"{name} should be a number or a sequence of numbers. Got {type(arg)}")
@@ -93,7 +93,7 @@ def _setup_number_or_seq(arg, name):
     return [float(arg[0]), float(arg[-1])]
 
 
-def _colors(fill):
+def _colors(fill: Any) -> Any:
     if fill is not None and not isinstance(fill, (numbers.Number, tuple, list)):
         raise TypeError("Got inappropriate fill arg, only Numbers, tuples, lists and dicts are allowed.")
     if fill is None or isinstance(fill, (int, float)):
@@ -102,7 +102,7 @@ def _colors(fill):
     return [float(v) for v in several]
 
 
-def _setup_fill_arg(fill):
+def _setup_fill_arg(fill: Any) -> Any:
     """{type: colour, "others": colour}"""
     if not isinstance(fill, dict):
         return {"others": _colors(fill)}
@@ -111,12 +111,12 @@ def _setup_fill_arg(fill):
     return fill
 
 
-def _get_fill(fill_dict, inpt_type):
+def _get_fill(fill_dict: Any, inpt_type: Any) -> Any:
     """The colour outside for values of a type."""
     return fill_dict[inpt_type] if inpt_type in fill_dict else fill_dict.get("others")
 
 
-def _check_padding_arg(padding):
+def _check_padding_arg(padding: Any) -> None:
     good = isinstance(padding, int) or (
         isinstance(padding, (tuple, list))
         and len(padding) in (1, 2, 4)
@@ -126,12 +126,12 @@ def _check_padding_arg(padding):
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 element of tuple or list, got {padding}.")
 
 
-def _check_padding_mode_arg(padding_mode):
+def _check_padding_mode_arg(padding_mode: str) -> None:
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
 
 
-def _find_labels_default_heuristic(inputs):
+def _find_labels_default_heuristic(inputs: Any) -> Any:
     """The labels of a sample: its second value, or what is called "labels" (or something with "label") in that."""
     if isinstance(inputs, (tuple, list)):
         inputs = inputs[1]
@@ -152,11 +152,11 @@ def _find_labels_default_heuristic(inputs):
     )
 
 
-def _no_labels(inputs):
+def _no_labels(inputs: Any) -> None:
     return None
 
 
-def _parse_labels_getter(labels_getter):
+def _parse_labels_getter(labels_getter: Any) -> Any:
     if labels_getter == "default":
         return _find_labels_default_heuristic
     if callable(labels_getter):
@@ -168,7 +168,7 @@ def _parse_labels_getter(labels_getter):
     )
 
 
-def label_tensors(labels, values, what):
+def label_tensors(labels: Any, values: Any, what: Any) -> Any:
     """The labels as a tuple of tensors with one entry for each of the values, or None."""
     if labels is None:
         return None

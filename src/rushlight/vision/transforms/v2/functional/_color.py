@@ -1,5 +1,9 @@
 """Functionals of colours, and their kernels."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from ... import _functional_pil as _FP
@@ -10,24 +14,24 @@ from ._misc import _num_value_bits, to_dtype_image
 from ._utils import PIL_IMAGE, functional, image_kernel, kernel_for
 
 
-def _grey(image):
+def _grey(image: Any) -> Any:
     """Images without colours, not rounded."""
     r, g, b = image.unbind(dim=-3)
     return (r * 0.2989 + g * 0.587 + b * 0.114).unsqueeze(-3)
 
 
-def _blend(one, other, ratio):
+def _blend(one: Any, other: Any, ratio: Any) -> Any:
     """ratio * one + (1 - ratio) * other, within black and white."""
     ratio = float(ratio)
     return (one * ratio + other * (1.0 - ratio)).clamp(0, max_value(one.dtype)).to(one.dtype)
 
 
-def _check_factor(name, factor):
+def _check_factor(name: Any, factor: Any) -> None:
     if factor < 0:
         raise ValueError(f"{name} ({factor}) is not non-negative.")
 
 
-def _one_or_three(image):
+def _one_or_three(image: Any) -> None:
     if image.shape[-3] not in (1, 3):
         raise TypeError(
             f"Input image tensor permitted channel values are 1 or 3, but found {image.shape[-3]}"
@@ -35,17 +39,17 @@ def _one_or_three(image):
 
 
 @functional
-def rgb_to_grayscale(inpt, num_output_channels=1):
+def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> None:
     """Without colours, in one or three channels."""
 
 
-def _check_outputs(num_output_channels):
+def _check_outputs(num_output_channels: int) -> None:
     if num_output_channels not in (1, 3):
         raise ValueError(f"num_output_channels must be 1 or 3, got {num_output_channels}.")
 
 
 @image_kernel(rgb_to_grayscale)
-def rgb_to_grayscale_image(image, num_output_channels=1):
+def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
     """An image without colours."""
     _check_outputs(num_output_channels)
     if image.shape[-3] == 1:
@@ -55,7 +59,7 @@ def rgb_to_grayscale_image(image, num_output_channels=1):
 
 
 @kernel_for(rgb_to_grayscale, PIL_IMAGE)
-def _rgb_to_grayscale_image_pil(image, num_output_channels=1):
+def _rgb_to_grayscale_image_pil(image: Any, num_output_channels: int = 1) -> Any:
     _check_outputs(num_output_channels)
     return _FP.to_grayscale(image, num_output_channels=num_output_channels)
 
@@ -64,12 +68,12 @@ to_grayscale = rgb_to_grayscale
 
 
 @functional
-def grayscale_to_rgb(inpt):
+def grayscale_to_rgb(inpt: Any) -> None:
     """One channel as three; three stay."""
 
 
 @image_kernel(grayscale_to_rgb)
-def grayscale_to_rgb_image(image):
+def grayscale_to_rgb_image(image: Any) -> Any:
     """An image of one channel in three."""
     if image.shape[-3] >= 3:
         return image
@@ -77,18 +81,18 @@ def grayscale_to_rgb_image(image):
 
 
 @kernel_for(grayscale_to_rgb, PIL_IMAGE)
-def grayscale_to_rgb_image_pil(image):
+def grayscale_to_rgb_image_pil(image: Any) -> Any:
     """An image of Pillow in three channels."""
     return image.convert(mode="RGB")
 
 
 @functional
-def adjust_brightness(inpt, brightness_factor):
+def adjust_brightness(inpt: Any, brightness_factor: float) -> None:
     """Brighter by a factor: 0 is black, 1 the image itself."""
 
 
 @image_kernel(adjust_brightness)
-def adjust_brightness_image(image, brightness_factor):
+def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
     """An image made brighter."""
     _check_factor("brightness_factor", brightness_factor)
     _one_or_three(image)
@@ -96,12 +100,12 @@ def adjust_brightness_image(image, brightness_factor):
 
 
 @functional
-def adjust_saturation(inpt, saturation_factor):
+def adjust_saturation(inpt: Any, saturation_factor: float) -> None:
     """More colour by a factor: 0 is black and white, 1 the image itself."""
 
 
 @image_kernel(adjust_saturation)
-def adjust_saturation_image(image, saturation_factor):
+def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
     """An image with more colour."""
     _check_factor("saturation_factor", saturation_factor)
     _one_or_three(image)
@@ -112,12 +116,12 @@ def adjust_saturation_image(image, saturation_factor):
 
 
 @functional
-def adjust_contrast(inpt, contrast_factor):
+def adjust_contrast(inpt: Any, contrast_factor: float) -> None:
     """More contrast by a factor: 0 is grey, 1 the image itself."""
 
 
 @image_kernel(adjust_contrast)
-def adjust_contrast_image(image, contrast_factor):
+def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
     """An image with more contrast."""
     _check_factor("contrast_factor", contrast_factor)
     _one_or_three(image)
@@ -130,12 +134,12 @@ def adjust_contrast_image(image, contrast_factor):
 
 
 @functional
-def adjust_sharpness(inpt, sharpness_factor):
+def adjust_sharpness(inpt: Any, sharpness_factor: float) -> None:
     """Sharper by a factor: 0 is blurred, 1 the image itself."""
 
 
 @image_kernel(adjust_sharpness)
-def adjust_sharpness_image(image, sharpness_factor):
+def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
     """An image made sharper."""
     channels, height, width = image.shape[-3:]
     if channels not in (1, 3):
@@ -157,12 +161,12 @@ def adjust_sharpness_image(image, sharpness_factor):
 
 
 @functional
-def adjust_hue(inpt, hue_factor):
+def adjust_hue(inpt: Any, hue_factor: float) -> None:
     """Hues shifted by a part of the circle, in [-0.5, 0.5]."""
 
 
 @image_kernel(adjust_hue)
-def adjust_hue_image(image, hue_factor):
+def adjust_hue_image(image: Any, hue_factor: float) -> Any:
     """An image with its hues shifted."""
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
@@ -175,12 +179,12 @@ def adjust_hue_image(image, hue_factor):
 
 
 @functional
-def adjust_gamma(inpt, gamma, gain=1):
+def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> None:
     """gain * x ** gamma, with x in [0, 1]."""
 
 
 @image_kernel(adjust_gamma)
-def adjust_gamma_image(image, gamma, gain=1):
+def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
     """gain * image ** gamma"""
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
@@ -192,12 +196,12 @@ def adjust_gamma_image(image, gamma, gain=1):
 
 
 @functional
-def posterize(inpt, bits):
+def posterize(inpt: Any, bits: int) -> None:
     """Each channel in so many bits."""
 
 
 @image_kernel(posterize)
-def posterize_image(image, bits):
+def posterize_image(image: Any, bits: int) -> Any:
     """An image in so many bits a channel."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
         raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
@@ -209,12 +213,12 @@ def posterize_image(image, bits):
 
 
 @functional
-def solarize(inpt, threshold):
+def solarize(inpt: Any, threshold: Any) -> None:
     """Values from the threshold on inverted."""
 
 
 @image_kernel(solarize)
-def solarize_image(image, threshold):
+def solarize_image(image: Any, threshold: Any) -> Any:
     """An image with values from the threshold on inverted."""
     if threshold > max_value(image.dtype):
         raise TypeError(
@@ -224,12 +228,12 @@ def solarize_image(image, threshold):
 
 
 @functional
-def autocontrast(inpt):
+def autocontrast(inpt: Any) -> None:
     """Each channel stretched so that its darkest value is black and its brightest white."""
 
 
 @image_kernel(autocontrast)
-def autocontrast_image(image):
+def autocontrast_image(image: Any) -> Any:
     """An image with each channel stretched from black to white."""
     _one_or_three(image)
     if image.numel() == 0:
@@ -243,12 +247,12 @@ def autocontrast_image(image):
 
 
 @functional
-def equalize(inpt):
+def equalize(inpt: Any) -> None:
     """Each channel with its histogram made flat."""
 
 
 @image_kernel(equalize)
-def equalize_image(image):
+def equalize_image(image: Any) -> Any:
     """An image with the histogram of each channel made flat, by way of bytes, as Pillow does it."""
     if image.numel() == 0:
         return image
@@ -266,12 +270,12 @@ def equalize_image(image):
 
 
 @functional
-def invert(inpt):
+def invert(inpt: Any) -> None:
     """The negative."""
 
 
 @image_kernel(invert)
-def invert_image(image):
+def invert_image(image: Any) -> Any:
     """The negative of an image."""
     if image.is_floating_point():
         return 1.0 - image
@@ -279,12 +283,12 @@ def invert_image(image):
 
 
 @functional
-def permute_channels(inpt, permutation):
+def permute_channels(inpt: Any, permutation: Any) -> None:
     """Channels in another order."""
 
 
 @image_kernel(permute_channels)
-def permute_channels_image(image, permutation):
+def permute_channels_image(image: Any, permutation: Any) -> Any:
     """An image with its channels in another order."""
     if len(permutation) != image.shape[-3]:
         raise ValueError(
@@ -294,7 +298,7 @@ def permute_channels_image(image, permutation):
 
 
 @kernel_for(permute_channels, PIL_IMAGE)
-def _permute_channels_image_pil(image, permutation):
+def _permute_channels_image_pil(image: Any, permutation: Any) -> Any:
     return to_pil_image(permute_channels_image(pil_to_tensor(image), permutation=permutation))
 
 

@@ -1,6 +1,9 @@
 """Functionals that move pixels, and their kernels for images and masks; those for boxes and points are in _points.py."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video, wrap
@@ -49,7 +52,7 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _NEAREST_MODES = (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
 
 
-def _register_points(function):
+def _register_points(function: Any) -> None:
     """Registers the kernels of _points.py for boxes and points."""
     for cls, kind in ((BoundingBoxes, "bounding_boxes"), (KeyPoints, "keypoints")):
         kernel_for(function, cls)(getattr(_points, f"{function.__name__}_{kind}"))
@@ -59,45 +62,45 @@ def _register_points(function):
 
 
 @functional
-def horizontal_flip(inpt):
+def horizontal_flip(inpt: Any) -> None:
     """Left and right exchanged."""
 
 
 @image_kernel(horizontal_flip)
-def horizontal_flip_image(image):
+def horizontal_flip_image(image: Any) -> Any:
     """Left and right exchanged."""
     return image.flip(-1)
 
 
 @kernel_for(horizontal_flip, PIL_IMAGE)
-def _horizontal_flip_image_pil(image):
+def _horizontal_flip_image_pil(image: Any) -> Any:
     return _FP.hflip(image)
 
 
 @kernel_for(horizontal_flip, Mask)
-def horizontal_flip_mask(mask):
+def horizontal_flip_mask(mask: Any) -> Any:
     """Left and right exchanged."""
     return mask.flip(-1)
 
 
 @functional
-def vertical_flip(inpt):
+def vertical_flip(inpt: Any) -> None:
     """Upside down."""
 
 
 @image_kernel(vertical_flip)
-def vertical_flip_image(image):
+def vertical_flip_image(image: Any) -> Any:
     """Upside down."""
     return image.flip(-2)
 
 
 @kernel_for(vertical_flip, PIL_IMAGE)
-def _vertical_flip_image_pil(image):
+def _vertical_flip_image_pil(image: Any) -> Any:
     return _FP.vflip(image)
 
 
 @kernel_for(vertical_flip, Mask)
-def vertical_flip_mask(mask):
+def vertical_flip_mask(mask: Any) -> Any:
     """Upside down."""
     return mask.flip(-2)
 
@@ -109,12 +112,24 @@ hflip, vflip = horizontal_flip, vertical_flip
 
 
 @functional
-def resize(inpt, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+def resize(
+    inpt: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    max_size: Any = None,
+    antialias: Any = True,
+) -> None:
     """At another size: (h, w), or the length of the shorter edge, the longer then at most max_size."""
 
 
 @image_kernel(resize)
-def resize_image(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+def resize_image(
+    image: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    max_size: Any = None,
+    antialias: Any = True,
+) -> Any:
     """An image at another size."""
     interpolation = check_mode(interpolation)
     size = output_size(image.shape[-2:], size, max_size)
@@ -125,7 +140,9 @@ def resize_image(image, size, interpolation=InterpolationMode.BILINEAR, max_size
     return _resize(image, size, interpolation, antialias)
 
 
-def _resize_image_pil(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None):
+def _resize_image_pil(
+    image: Any, size: Any, interpolation: Any = InterpolationMode.BILINEAR, max_size: Any = None
+) -> Any:
     old = (image.height, image.width)
     height, width = output_size(old, size, max_size)
     if (height, width) == old:
@@ -133,7 +150,7 @@ def _resize_image_pil(image, size, interpolation=InterpolationMode.BILINEAR, max
     return image.resize((width, height), resample=pil_modes_mapping[check_mode(interpolation)])
 
 
-def _no_antialias(antialias):
+def _no_antialias(antialias: Any) -> None:
     if antialias is False:
         warnings.warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.",
@@ -142,13 +159,21 @@ def _no_antialias(antialias):
 
 
 @kernel_for(resize, PIL_IMAGE)
-def _resize_pil(image, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+def _resize_pil(
+    image: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    max_size: Any = None,
+    antialias: Any = True,
+) -> Any:
     _no_antialias(antialias)
     return _resize_image_pil(image, size, interpolation, max_size)
 
 
 @kernel_for(resize, Mask)
-def resize_mask(mask, size, interpolation=InterpolationMode.BILINEAR, max_size=None):
+def resize_mask(
+    mask: Any, size: Any, interpolation: Any = InterpolationMode.BILINEAR, max_size: Any = None
+) -> Any:
     """Masks at another size, by their nearest pixels."""
     mode = check_mode(interpolation)
     mode = mode if mode in _NEAREST_MODES else _NEAREST
@@ -160,15 +185,29 @@ def resize_mask(mask, size, interpolation=InterpolationMode.BILINEAR, max_size=N
 
 @functional
 def affine(
-    inpt, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
-):
+    inpt: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    fill: Any = None,
+    center: Any = None,
+) -> None:
     """Rotated, moved, scaled and sheared; the middle stays where it is."""
 
 
 @image_kernel(affine)
 def affine_image(
-    image, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
-):
+    image: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    fill: Any = None,
+    center: Any = None,
+) -> Any:
     """An image rotated, moved, scaled and sheared."""
     mode = check_mode(interpolation)
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, mode, center)
@@ -177,8 +216,15 @@ def affine_image(
 
 @kernel_for(affine, PIL_IMAGE)
 def _affine_image_pil(
-    image, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
-):
+    image: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    fill: Any = None,
+    center: Any = None,
+) -> Any:
     mode = check_mode(interpolation)
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, mode, center)
     center = [image.width * 0.5, image.height * 0.5] if center is None else center
@@ -187,18 +233,34 @@ def _affine_image_pil(
 
 
 @kernel_for(affine, Mask)
-def affine_mask(mask, angle, translate, scale, shear, fill=None, center=None):
+def affine_mask(
+    mask: Any, angle: Any, translate: Any, scale: Any, shear: Any, fill: Any = None, center: Any = None
+) -> Any:
     """Masks rotated, moved, scaled and sheared, by their nearest pixels."""
     return as_image(affine_image)(mask, angle, translate, scale, shear, _NEAREST, fill, center)
 
 
 @functional
-def rotate(inpt, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
+def rotate(
+    inpt: Any,
+    angle: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = None,
+) -> None:
     """Rotated by an angle in degrees, counter-clockwise; `expand` enlarges the result to hold all of it."""
 
 
 @image_kernel(rotate)
-def rotate_image(image, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
+def rotate_image(
+    image: Any,
+    angle: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = None,
+) -> Any:
     """An image rotated counter-clockwise."""
     angle = angle % 360
     if center is None and angle % 90 == 0:  # pixels are moved, not computed
@@ -213,14 +275,19 @@ def rotate_image(image, angle, interpolation=InterpolationMode.NEAREST, expand=F
 
 @kernel_for(rotate, PIL_IMAGE)
 def _rotate_image_pil(
-    image, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None
-):
+    image: Any,
+    angle: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = None,
+) -> Any:
     mode = pil_modes_mapping[check_mode(interpolation)]
     return _FP.rotate(image, angle, interpolation=mode, expand=expand, fill=fill, center=center)
 
 
 @kernel_for(rotate, Mask)
-def rotate_mask(mask, angle, expand=False, center=None, fill=None):
+def rotate_mask(mask: Any, angle: Any, expand: bool = False, center: Any = None, fill: Any = None) -> Any:
     """Masks rotated counter-clockwise, by their nearest pixels."""
     return as_image(rotate_image)(mask, angle, _NEAREST, expand, center, fill)
 
@@ -229,12 +296,12 @@ def rotate_mask(mask, angle, expand=False, center=None, fill=None):
 
 
 @functional
-def pad(inpt, padding, fill=None, padding_mode="constant"):
+def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> None:
     """With a border: padding of all sides, (x, y), or (left, top, right, bottom)."""
 
 
 @image_kernel(pad)
-def pad_image(image, padding, fill=None, padding_mode="constant"):
+def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
     """An image with a border."""
     return _pad(image, parse_padding(padding), fill, padding_mode)
 
@@ -243,7 +310,7 @@ _pad_image_pil = kernel_for(pad, PIL_IMAGE)(_FP.pad)
 
 
 @kernel_for(pad, Mask)
-def pad_mask(mask, padding, fill=None, padding_mode="constant"):
+def pad_mask(mask: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
     """Masks with a border."""
     if isinstance(fill, (tuple, list)):
         raise ValueError("Non-scalar fill value is not supported")
@@ -251,17 +318,17 @@ def pad_mask(mask, padding, fill=None, padding_mode="constant"):
 
 
 @functional
-def crop(inpt, top, left, height, width):
+def crop(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> None:
     """A rectangle; what lies outside is black."""
 
 
-def _outside(start, stop, length):
+def _outside(start: Any, stop: Any, length: Any) -> tuple[Any, Any]:
     """How many indices of start:stop lie before 0, and from length on."""
     return max(min(stop, 0) - start, 0), max(stop - max(length, start), 0)
 
 
 @image_kernel(crop)
-def crop_image(image, top, left, height, width):
+def crop_image(image: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     """A rectangle of an image."""
     h, w = image.shape[-2:]
     right, bottom = left + width, top + height
@@ -275,17 +342,17 @@ _crop_image_pil = kernel_for(crop, PIL_IMAGE)(_FP.crop)
 
 
 @kernel_for(crop, Mask)
-def crop_mask(mask, top, left, height, width):
+def crop_mask(mask: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
     """A rectangle of masks."""
     return as_image(crop_image)(mask, top, left, height, width)
 
 
 @functional
-def center_crop(inpt, output_size):
+def center_crop(inpt: Any, output_size: Any) -> None:
     """The middle, with a black border where it is smaller."""
 
 
-def _center_border(output, size):
+def _center_border(output: Any, size: Any) -> list[Any]:
     """(left, top, right, bottom) that an image lacks."""
     (oh, ow), (h, w) = output, size
     x, y = max(ow - w, 0), max(oh - h, 0)
@@ -293,7 +360,7 @@ def _center_border(output, size):
 
 
 @image_kernel(center_crop)
-def center_crop_image(image, output_size):
+def center_crop_image(image: Any, output_size: Any) -> Any:
     """The middle of an image."""
     h, w = parse_center_size(output_size)
     if h > image.shape[-2] or w > image.shape[-1]:
@@ -303,7 +370,7 @@ def center_crop_image(image, output_size):
 
 
 @kernel_for(center_crop, PIL_IMAGE)
-def _center_crop_image_pil(image, output_size):
+def _center_crop_image_pil(image: Any, output_size: Any) -> Any:
     h, w = parse_center_size(output_size)
     if h > image.height or w > image.width:
         image = _FP.pad(image, _center_border((h, w), (image.height, image.width)), fill=0)
@@ -314,41 +381,70 @@ def _center_crop_image_pil(image, output_size):
 
 
 @kernel_for(center_crop, Mask)
-def center_crop_mask(mask, output_size):
+def center_crop_mask(mask: Any, output_size: Any) -> Any:
     """The middle of masks."""
     return as_image(center_crop_image)(mask, output_size)
 
 
 @functional
 def resized_crop(
-    inpt, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
-):
+    inpt: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    antialias: Any = True,
+) -> None:
     """A rectangle, at another size."""
 
 
 @image_kernel(resized_crop)
 def resized_crop_image(
-    image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
-):
+    image: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    antialias: Any = True,
+) -> Any:
     """A rectangle of an image, at another size."""
     image = crop_image(image, top, left, height, width)
     return resize_image(image, size, interpolation=interpolation, antialias=antialias)
 
 
-def _resized_crop_image_pil(image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR):
+def _resized_crop_image_pil(
+    image: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+) -> Any:
     return _resize_image_pil(_FP.crop(image, top, left, height, width), size, interpolation)
 
 
 @kernel_for(resized_crop, PIL_IMAGE)
 def _resized_crop_pil(
-    image, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
-):
+    image: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    size: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    antialias: Any = True,
+) -> Any:
     _no_antialias(antialias)
     return _resized_crop_image_pil(image, top, left, height, width, size, interpolation)
 
 
 @kernel_for(resized_crop, Mask)
-def resized_crop_mask(mask, top, left, height, width, size):
+def resized_crop_mask(mask: Any, top: Any, left: Any, height: Any, width: Any, size: Any) -> Any:
     """A rectangle of masks, at another size."""
     return resize_mask(crop_mask(mask, top, left, height, width), size)
 
@@ -358,25 +454,25 @@ def resized_crop_mask(mask, top, left, height, width, size):
 
 @functional
 def perspective(
-    inpt,
-    startpoints,
-    endpoints,
-    interpolation=InterpolationMode.BILINEAR,
-    fill=None,
-    coefficients=None,
-):
+    inpt: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    fill: Any = None,
+    coefficients: Any = None,
+) -> None:
     """Seen so that four startpoints (x, y) come to lie at four endpoints."""
 
 
 @image_kernel(perspective)
 def perspective_image(
-    image,
-    startpoints,
-    endpoints,
-    interpolation=InterpolationMode.BILINEAR,
-    fill=None,
-    coefficients=None,
-):
+    image: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    fill: Any = None,
+    coefficients: Any = None,
+) -> Any:
     """An image seen from elsewhere."""
     values = perspective_coefficients(startpoints, endpoints, coefficients)
     return perspective_sample(image, values, check_mode(interpolation), fill)
@@ -384,26 +480,30 @@ def perspective_image(
 
 @kernel_for(perspective, PIL_IMAGE)
 def _perspective_image_pil(
-    image,
-    startpoints,
-    endpoints,
-    interpolation=InterpolationMode.BILINEAR,
-    fill=None,
-    coefficients=None,
-):
+    image: Any,
+    startpoints: Any,
+    endpoints: Any,
+    interpolation: Any = InterpolationMode.BILINEAR,
+    fill: Any = None,
+    coefficients: Any = None,
+) -> Any:
     values = perspective_coefficients(startpoints, endpoints, coefficients)
     mode = pil_modes_mapping[check_mode(interpolation)]
     return _FP.perspective(image, values, interpolation=mode, fill=fill)
 
 
 @kernel_for(perspective, Mask)
-def perspective_mask(mask, startpoints, endpoints, fill=None, coefficients=None):
+def perspective_mask(
+    mask: Any, startpoints: Any, endpoints: Any, fill: Any = None, coefficients: Any = None
+) -> Any:
     """Masks seen from elsewhere, by their nearest pixels."""
     return as_image(perspective_image)(mask, startpoints, endpoints, _NEAREST, fill, coefficients)
 
 
 @functional
-def elastic(inpt, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
+def elastic(
+    inpt: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
+) -> None:
     """Each pixel from its position moved by a displacement (1, h, w, 2) of [-1, 1]."""
 
 
@@ -411,7 +511,9 @@ elastic_transform = elastic
 
 
 @image_kernel(elastic)
-def elastic_image(image, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
+def elastic_image(
+    image: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
+) -> Any:
     """An image whose pixels are moved by a displacement."""
     size = tuple(image.shape[-2:])
     _check_displacement(displacement, size)
@@ -425,13 +527,15 @@ def elastic_image(image, displacement, interpolation=InterpolationMode.BILINEAR,
 
 
 @kernel_for(elastic, PIL_IMAGE)
-def _elastic_image_pil(image, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
+def _elastic_image_pil(
+    image: Any, displacement: Any, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
+) -> Any:
     out = elastic_image(pil_to_tensor(image), displacement, interpolation=interpolation, fill=fill)
     return to_pil_image(out, mode=image.mode)
 
 
 @kernel_for(elastic, Mask)
-def elastic_mask(mask, displacement, fill=None):
+def elastic_mask(mask: Any, displacement: Any, fill: Any = None) -> Any:
     """Masks whose pixels are moved by a displacement, by their nearest pixels."""
     return as_image(elastic_image)(mask, displacement, _NEAREST, fill)
 
@@ -440,11 +544,11 @@ def elastic_mask(mask, displacement, fill=None):
 
 
 @functional
-def five_crop(inpt, size):
+def five_crop(inpt: Any, size: Any) -> None:
     """Four corners and the middle."""
 
 
-def _corners(crop_one, center_one, image, size, have):
+def _corners(crop_one: Any, center_one: Any, image: Any, size: Any, have: Any) -> Any:
     h, w = size = setup_size(size)
     if w > have[1] or h > have[0]:
         raise ValueError(f"Requested crop size {size} is bigger than input size {tuple(have)}")
@@ -453,43 +557,43 @@ def _corners(crop_one, center_one, image, size, have):
     return (*(crop_one(image, top, left, h, w) for top, left in corners), center_one(image, [h, w]))
 
 
-def five_crop_image(image, size):
+def five_crop_image(image: Any, size: Any) -> Any:
     """Four corners of an image and its middle."""
     return _corners(crop_image, center_crop_image, image, size, image.shape[-2:])
 
 
-def _five_crop_image_pil(image, size):
+def _five_crop_image_pil(image: Any, size: Any) -> Any:
     return _corners(_FP.crop, _center_crop_image_pil, image, size, _get_size_image_pil(image))
 
 
-def five_crop_video(video, size):
+def five_crop_video(video: Any, size: Any) -> Any:
     """Four corners of a video and its middle."""
     return five_crop_image(video, size)
 
 
 @functional
-def ten_crop(inpt, size, vertical_flip=False):
+def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> None:
     """Four corners and the middle, of the image and of its mirror image."""
 
 
-def ten_crop_image(image, size, vertical_flip=False):
+def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
     """Four corners and the middle, of an image and of its mirror image."""
     mirrored = image.flip(-2 if vertical_flip else -1)
     return five_crop_image(image, size) + five_crop_image(mirrored, size)
 
 
-def _ten_crop_image_pil(image, size, vertical_flip=False):
+def _ten_crop_image_pil(image: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
     mirrored = _FP.vflip(image) if vertical_flip else _FP.hflip(image)
     return _five_crop_image_pil(image, size) + _five_crop_image_pil(mirrored, size)
 
 
-def ten_crop_video(video, size, vertical_flip=False):
+def ten_crop_video(video: Any, size: Any, vertical_flip: bool = False) -> tuple[Any, ...]:
     """Four corners and the middle, of a video and of its mirror image."""
     return ten_crop_image(video, size, vertical_flip)
 
 
-def _each_wrapped(kernel):
-    def run(inpt, *args, **kwargs):
+def _each_wrapped(kernel: Any) -> Any:
+    def run(inpt: Any, *args: Any, **kwargs: Any) -> Any:
         return tuple(wrap(out, like=inpt) for out in kernel(inpt.as_subclass(rl.Tensor), *args, **kwargs))
 
     return run

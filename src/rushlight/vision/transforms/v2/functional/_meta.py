@@ -1,5 +1,9 @@
 """Sizes of images, and formats of boxes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.vision.tv_tensors import (
     BoundingBoxes,
@@ -18,24 +22,24 @@ from ._rotated import clamp_rotated, corners_to_xywhr, cxcywhr_to_xywhr, xywhr_t
 from ._utils import _KERNEL_REGISTRY, PIL_IMAGE, functional, is_pure_tensor
 
 
-def _asks(function, kernels):
+def _asks(function: Any, kernels: Any) -> None:
     """Registers kernels that answer a question, and so get their input as it is."""
     _KERNEL_REGISTRY[function] = dict(kernels)
 
 
 @functional
-def get_dimensions(inpt):
+def get_dimensions(inpt: Any) -> None:
     """[channels, height, width]"""
 
 
-def get_dimensions_image(image):
+def get_dimensions_image(image: Any) -> list[Any]:
     """[channels, height, width]"""
     if image.ndim < 2:
         raise TypeError(f"Input tensor should have at least two dimensions, but got {image.ndim}")
     return [1, *image.shape] if image.ndim == 2 else list(image.shape[-3:])
 
 
-def get_dimensions_video(video):
+def get_dimensions_video(video: Any) -> list[Any]:
     """[channels, height, width]"""
     return get_dimensions_image(video)
 
@@ -53,16 +57,16 @@ _asks(
 
 
 @functional
-def get_num_channels(inpt):
+def get_num_channels(inpt: Any) -> None:
     """How many channels an image has."""
 
 
-def get_num_channels_image(image):
+def get_num_channels_image(image: Any) -> Any:
     """How many channels an image has."""
     return get_dimensions_image(image)[0]
 
 
-def get_num_channels_video(video):
+def get_num_channels_video(video: Any) -> Any:
     """How many channels a video has."""
     return get_dimensions_image(video)[0]
 
@@ -81,37 +85,37 @@ get_image_num_channels = get_num_channels
 
 
 @functional
-def get_size(inpt):
+def get_size(inpt: Any) -> None:
     """[height, width]"""
 
 
-def get_size_image(image):
+def get_size_image(image: Any) -> list[Any]:
     """[height, width]"""
     if image.ndim < 2:
         raise TypeError(f"Input tensor should have at least two dimensions, but got {image.ndim}")
     return list(image.shape[-2:])
 
 
-def _get_size_image_pil(image):
+def _get_size_image_pil(image: Any) -> list[Any]:
     return _FP.get_image_size(image)[::-1]
 
 
-def get_size_video(video):
+def get_size_video(video: Any) -> list[Any]:
     """[height, width]"""
     return get_size_image(video)
 
 
-def get_size_mask(mask):
+def get_size_mask(mask: Any) -> list[Any]:
     """[height, width]"""
     return get_size_image(mask)
 
 
-def get_size_bounding_boxes(bounding_box):
+def get_size_bounding_boxes(bounding_box: Any) -> list[Any]:
     """[height, width] of the image the boxes are in"""
     return list(bounding_box.canvas_size)
 
 
-def get_size_keypoints(keypoints):
+def get_size_keypoints(keypoints: Any) -> list[Any]:
     """[height, width] of the image the points are in"""
     return list(keypoints.canvas_size)
 
@@ -131,11 +135,11 @@ _asks(
 
 
 @functional
-def get_num_frames(inpt):
+def get_num_frames(inpt: Any) -> None:
     """How many images a video has."""
 
 
-def get_num_frames_video(video):
+def get_num_frames_video(video: Any) -> Any:
     """How many images a video has."""
     return video.shape[-4]
 
@@ -143,37 +147,37 @@ def get_num_frames_video(video):
 _asks(get_num_frames, {rl.Tensor: get_num_frames_video, Video: get_num_frames_video})
 
 
-def _result(boxes, values, inplace):
+def _result(boxes: Any, values: Any, inplace: bool) -> Any:
     return boxes.copy_(values) if inplace else values.to(boxes.dtype)
 
 
-def _half(size):
+def _half(size: Any) -> Any:
     return size / 2 if size.is_floating_point() else size.div(2, rounding_mode="floor")
 
 
-def _xywh_to_xyxy(xywh, inplace):
+def _xywh_to_xyxy(xywh: Any, inplace: bool) -> Any:
     start, size = xywh[..., :2], xywh[..., 2:]
     return _result(xywh, rl.cat([start, start + size], -1), inplace)
 
 
-def _xyxy_to_xywh(xyxy, inplace):
+def _xyxy_to_xywh(xyxy: Any, inplace: bool) -> Any:
     start, end = xyxy[..., :2], xyxy[..., 2:]
     return _result(xyxy, rl.cat([start, end - start], -1), inplace)
 
 
-def _xywh_to_cxcywh(xywh, inplace):
+def _xywh_to_cxcywh(xywh: Any, inplace: bool) -> Any:
     start, size = xywh[..., :2], xywh[..., 2:]
     return _result(xywh, rl.cat([start + _half(size), size], -1), inplace)
 
 
-def _cxcywh_to_xyxy(cxcywh, inplace):
+def _cxcywh_to_xyxy(cxcywh: Any, inplace: bool) -> Any:
     exact = cxcywh if cxcywh.is_floating_point() else cxcywh.float()
     center, size = exact[..., :2], exact[..., 2:]
     start = center - size / 2
     return _result(cxcywh, rl.cat([start, start + size], -1).to(cxcywh.dtype), inplace)
 
 
-def _cxcywh_to_xywh(cxcywh, inplace):
+def _cxcywh_to_xywh(cxcywh: Any, inplace: bool) -> Any:
     if cxcywh.is_floating_point():
         center, size = cxcywh[..., :2], cxcywh[..., 2:]
         return _result(cxcywh, rl.cat([center - size / 2, size], -1), inplace)
@@ -181,7 +185,7 @@ def _cxcywh_to_xywh(cxcywh, inplace):
     return _result(cxcywh, _xyxy_to_xywh(_cxcywh_to_xyxy(cxcywh, False), False), inplace)
 
 
-def _xyxy_to_cxcywh(xyxy, inplace):
+def _xyxy_to_cxcywh(xyxy: Any, inplace: bool) -> Any:
     start, end = xyxy[..., :2], xyxy[..., 2:]
     return _result(xyxy, rl.cat([_half(start + end), end - start], -1), inplace)
 
@@ -203,7 +207,9 @@ _FROM_COMMON = {
 _DIRECT = {(_F.XYWH, _F.CXCYWH): _xywh_to_cxcywh, (_F.CXCYWH, _F.XYWH): _cxcywh_to_xywh}
 
 
-def _convert_bounding_box_format(bounding_boxes, old_format, new_format, inplace=False):
+def _convert_bounding_box_format(
+    bounding_boxes: Any, old_format: Any, new_format: Any, inplace: bool = False
+) -> Any:
     if new_format == old_format:
         return bounding_boxes
     if is_rotated_bounding_format(old_format) != is_rotated_bounding_format(new_format):
@@ -211,23 +217,26 @@ def _convert_bounding_box_format(bounding_boxes, old_format, new_format, inplace
     direct = _DIRECT.get((old_format, new_format))
     if direct is not None:
         return direct(bounding_boxes, inplace)
-    for step in (_TO_COMMON.get(old_format), _FROM_COMMON.get(new_format)):
+    steps: list[Any] = [_TO_COMMON.get(old_format), _FROM_COMMON.get(new_format)]
+    for step in steps:
         if step is not None:
             bounding_boxes = step(bounding_boxes, inplace)
     return bounding_boxes
 
 
-def _format(format):
+def _format(format: Any) -> Any:
     return BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
 
 
-def _not_boxes(inpt, kind):
+def _not_boxes(inpt: Any, kind: Any) -> Any:
     return TypeError(
         f"Input can either be a plain tensor or a {kind} tv_tensor, but got {type(inpt)} instead."
     )
 
 
-def convert_bounding_box_format(inpt, old_format=None, new_format=None, inplace=False):
+def convert_bounding_box_format(
+    inpt: Any, old_format: Any = None, new_format: Any = None, inplace: bool = False
+) -> Any:
     """Boxes in another format; old_format is for plain tensors."""
     if new_format is None:
         raise TypeError("convert_bounding_box_format() missing 1 required argument: 'new_format'")
@@ -245,7 +254,7 @@ def convert_bounding_box_format(inpt, old_format=None, new_format=None, inplace=
     return wrap(output, like=inpt, format=new_format)
 
 
-def clamp(boxes, format, canvas_size, clamping_mode):
+def clamp(boxes: Any, format: Any, canvas_size: Any, clamping_mode: Any) -> Any:
     """Plain boxes cut to their image."""
     if clamping_mode is None:
         return boxes.clone()
@@ -261,7 +270,9 @@ def clamp(boxes, format, canvas_size, clamping_mode):
     return _convert_bounding_box_format(corners, _F.XYXY, format).to(boxes.dtype)
 
 
-def clamp_bounding_boxes(inpt, format=None, canvas_size=None, clamping_mode="auto"):
+def clamp_bounding_boxes(
+    inpt: Any, format: Any = None, canvas_size: Any = None, clamping_mode: str = "auto"
+) -> Any:
     """Boxes cut to their image; the mode "auto" is the boxes' own."""
     _log_api_usage_once(clamp_bounding_boxes)
     if clamping_mode is not None and clamping_mode not in ("soft", "hard", "auto"):
@@ -280,14 +291,14 @@ def clamp_bounding_boxes(inpt, format=None, canvas_size=None, clamping_mode="aut
     return wrap(clamp(inpt.as_subclass(rl.Tensor), inpt.format, inpt.canvas_size, mode), like=inpt)
 
 
-def _clamp_points(points, canvas_size):
+def _clamp_points(points: Any, canvas_size: Any) -> Any:
     exact = points.clone() if points.is_floating_point() else points.float()
     exact[..., 0].clamp_(min=0, max=canvas_size[1] - 1)
     exact[..., 1].clamp_(min=0, max=canvas_size[0] - 1)
     return exact.to(points.dtype)
 
 
-def clamp_keypoints(inpt, canvas_size=None):
+def clamp_keypoints(inpt: Any, canvas_size: Any = None) -> Any:
     """Points outside their image moved to its edge."""
     _log_api_usage_once(clamp_keypoints)
     if is_pure_tensor(inpt):

@@ -1,6 +1,9 @@
 """Functionals of values, and boxes and points that are kept or not."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision.tv_tensors import (
@@ -19,12 +22,12 @@ from ._utils import _KERNEL_REGISTRY, PIL_IMAGE, functional, image_kernel, is_pu
 
 
 @functional
-def normalize(inpt, mean, std, inplace=False):
+def normalize(inpt: Any, mean: Any, std: Any, inplace: bool = False) -> None:
     """(inpt - mean) / std by channels."""
 
 
 @image_kernel(normalize)
-def normalize_image(image, mean, std, inplace=False):
+def normalize_image(image: Any, mean: Any, std: Any, inplace: bool = False) -> Any:
     """(image - mean) / std by channels."""
     if not image.is_floating_point():
         raise TypeError(f"Input tensor should be a float tensor. Got {image.dtype}.")
@@ -38,11 +41,11 @@ def normalize_image(image, mean, std, inplace=False):
 
 
 @functional
-def gaussian_blur(inpt, kernel_size, sigma=None):
+def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> None:
     """Smoothed by a Gaussian of odd size; sigma is 0.15 * size + 0.35 unless given."""
 
 
-def _check_blur(kernel_size, sigma):
+def _check_blur(kernel_size: Any, sigma: Any) -> tuple[Any, list[Any]] | tuple[Any, Any]:
     """(sizes, sigmas) of x and y."""
     if isinstance(kernel_size, int):
         kernel_size = [kernel_size, kernel_size]
@@ -66,14 +69,14 @@ def _check_blur(kernel_size, sigma):
     return kernel_size, sigma
 
 
-def _gaussian(size, sigma, dtype, device):
+def _gaussian(size: Any, sigma: Any, dtype: Any, device: Any) -> rl.Tensor:
     limit = (size - 1) / (2.0 * math.sqrt(2.0))
     x = rl.linspace(-limit, limit, steps=size, dtype=dtype, device=device)
     return rl.softmax(-(x / sigma).pow(2), dim=0)
 
 
 @image_kernel(gaussian_blur)
-def gaussian_blur_image(image, kernel_size, sigma=None):
+def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
     """An image smoothed by a Gaussian."""
     (wide, high), sigma = _check_blur(kernel_size, sigma)
     if image.numel() == 0:
@@ -92,18 +95,18 @@ def gaussian_blur_image(image, kernel_size, sigma=None):
 
 
 @kernel_for(gaussian_blur, PIL_IMAGE)
-def _gaussian_blur_image_pil(image, kernel_size, sigma=None):
+def _gaussian_blur_image_pil(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
     out = gaussian_blur_image(pil_to_tensor(image), kernel_size=kernel_size, sigma=sigma)
     return to_pil_image(out, mode=image.mode)
 
 
 @functional
-def gaussian_noise(inpt, mean=0.0, sigma=0.1, clip=True):
+def gaussian_noise(inpt: Any, mean: Any = 0.0, sigma: Any = 0.1, clip: bool = True) -> None:
     """With normal noise added, of floats or bytes."""
 
 
 @image_kernel(gaussian_noise)
-def gaussian_noise_image(image, mean=0.0, sigma=0.1, clip=True):
+def gaussian_noise_image(image: Any, mean: Any = 0.0, sigma: Any = 0.1, clip: bool = True) -> Any:
     """An image with normal noise added."""
     if sigma < 0:
         raise ValueError(f"sigma shouldn't be negative. Got {sigma}")
@@ -118,19 +121,19 @@ def gaussian_noise_image(image, mean=0.0, sigma=0.1, clip=True):
 
 
 @kernel_for(gaussian_noise, PIL_IMAGE)
-def _gaussian_noise_pil(image, mean=0.0, sigma=0.1, clip=True):
+def _gaussian_noise_pil(image: Any, mean: Any = 0.0, sigma: Any = 0.1, clip: bool = True) -> None:
     raise ValueError("Gaussian Noise is not implemented for PIL images.")
 
 
 @functional
-def to_dtype(inpt, dtype=rl.float32, scale=False):
+def to_dtype(inpt: Any, dtype: Any = rl.float32, scale: Any = False) -> None:
     """In another type; `scale` keeps white white. Masks, boxes and points are cast only."""
 
 
 _BITS = {rl.uint8: 8, rl.int8: 7, rl.int16: 15, rl.uint16: 16, rl.int32: 31, rl.int64: 63}
 
 
-def _num_value_bits(dtype):
+def _num_value_bits(dtype: Any) -> int:
     """How many bits of an integer hold its value."""
     if dtype not in _BITS:
         raise TypeError(f"Number of value bits is only defined for integer dtypes, but got {dtype}.")
@@ -138,7 +141,7 @@ def _num_value_bits(dtype):
 
 
 @image_kernel(to_dtype)
-def to_dtype_image(image, dtype=rl.float32, scale=False):
+def to_dtype_image(image: Any, dtype: Any = rl.float32, scale: Any = False) -> Any:
     """An image in another type."""
     if image.dtype == dtype:
         return image
@@ -159,12 +162,12 @@ def to_dtype_image(image, dtype=rl.float32, scale=False):
     return image.to(dtype).bitwise_left_shift(-shift)
 
 
-def convert_image_dtype(image, dtype=rl.float32):
+def convert_image_dtype(image: Any, dtype: Any = rl.float32) -> Any:
     """An image in another type, with white kept white."""
     return to_dtype_image(image, dtype=dtype, scale=True)
 
 
-def _to_dtype_only(inpt, dtype=rl.float32, scale=False):
+def _to_dtype_only(inpt: Any, dtype: Any = rl.float32, scale: Any = False) -> Any:
     return inpt.to(dtype)
 
 
@@ -172,7 +175,13 @@ for _cls in (KeyPoints, BoundingBoxes, Mask):
     _KERNEL_REGISTRY[to_dtype][_cls] = _to_dtype_only
 
 
-def sanitize_bounding_boxes(bounding_boxes, format=None, canvas_size=None, min_size=1.0, min_area=1.0):
+def sanitize_bounding_boxes(
+    bounding_boxes: Any,
+    format: Any = None,
+    canvas_size: Any = None,
+    min_size: float = 1.0,
+    min_area: float = 1.0,
+) -> tuple[Any, Any | Any] | tuple[Any | Any, Any | Any]:
     """(the boxes that are within their image and not too small, which they are); format and canvas_size are for plain tensors."""
     if is_pure_tensor(bounding_boxes):
         if format is None or canvas_size is None:
@@ -194,7 +203,9 @@ def sanitize_bounding_boxes(bounding_boxes, format=None, canvas_size=None, min_s
     return wrap(plain[valid], like=bounding_boxes), valid
 
 
-def _good_boxes(boxes, format, canvas_size, min_size=1.0, min_area=1.0):
+def _good_boxes(
+    boxes: Any, format: Any, canvas_size: Any, min_size: float = 1.0, min_area: float = 1.0
+) -> Any:
     rotated = is_rotated_bounding_format(format)
     common = BoundingBoxFormat.XYXYXYXY if rotated else BoundingBoxFormat.XYXY
     n = _convert_bounding_box_format(boxes, format, common)
@@ -212,7 +223,7 @@ def _good_boxes(boxes, format, canvas_size, min_size=1.0, min_area=1.0):
 _get_sanitize_bounding_boxes_mask = _good_boxes
 
 
-def sanitize_keypoints(key_points, canvas_size=None):
+def sanitize_keypoints(key_points: Any, canvas_size: Any = None) -> tuple[Any, Any] | tuple[Any | Any, Any]:
     """(the points that are within their image, which they are); groups of points stay or go as a whole."""
     if is_pure_tensor(key_points):
         if canvas_size is None:
@@ -234,7 +245,7 @@ def sanitize_keypoints(key_points, canvas_size=None):
     return wrap(plain[valid], like=key_points), valid
 
 
-def _get_sanitize_keypoints_mask(key_points, canvas_size):
+def _get_sanitize_keypoints_mask(key_points: Any, canvas_size: Any) -> Any:
     x, y = key_points[..., 0], key_points[..., 1]
     valid = (x >= 0) & (x < canvas_size[1]) & (y >= 0) & (y < canvas_size[0])
     return valid.flatten(start_dim=1).all(dim=1) if valid.ndim > 1 else valid

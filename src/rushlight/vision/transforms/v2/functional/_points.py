@@ -3,7 +3,10 @@
 Boxes are moved by their corners: upright ones become the box around them, rotated ones the rectangle on the longer diagonal.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision.tv_tensors import BoundingBoxFormat, is_rotated_bounding_format
@@ -23,11 +26,11 @@ from ._warp import (
 _F = BoundingBoxFormat
 
 
-def _corners_format(format):
+def _corners_format(format: Any) -> Any:
     return _F.XYXYXYXY if is_rotated_bounding_format(format) else _F.XYXY
 
 
-def _through_corners(boxes, format, canvas_size, clamping_mode, move):
+def _through_corners(boxes: Any, format: Any, canvas_size: Any, clamping_mode: Any, move: Any) -> Any:
     """Boxes whose corners (M, 2) a function moved, clamped to the image."""
     common = _corners_format(format)
     rotated = common == _F.XYXYXYXY
@@ -49,13 +52,13 @@ def _through_corners(boxes, format, canvas_size, clamping_mode, move):
 # ---- flips
 
 
-def horizontal_flip_keypoints(keypoints, canvas_size):
+def horizontal_flip_keypoints(keypoints: Any, canvas_size: Any) -> rl.Tensor:
     """Points with left and right exchanged."""
     x, y = keypoints.unbind(-1)
     return rl.stack([canvas_size[1] - 1 - x, y], -1)
 
 
-def vertical_flip_keypoints(keypoints, canvas_size):
+def vertical_flip_keypoints(keypoints: Any, canvas_size: Any) -> rl.Tensor:
     """Points upside down."""
     x, y = keypoints.unbind(-1)
     return rl.stack([x, canvas_size[0] - 1 - y], -1)
@@ -64,7 +67,7 @@ def vertical_flip_keypoints(keypoints, canvas_size):
 _MIRRORED_CORNERS = [2, 3, 0, 1, 6, 7, 4, 5]
 
 
-def horizontal_flip_bounding_boxes(bounding_boxes, format, canvas_size):
+def horizontal_flip_bounding_boxes(bounding_boxes: Any, format: Any, canvas_size: Any) -> rl.Tensor:
     """Boxes with left and right exchanged."""
     width, n = canvas_size[1], list(bounding_boxes.unbind(-1))
     if format == _F.XYXY:
@@ -85,7 +88,7 @@ def horizontal_flip_bounding_boxes(bounding_boxes, format, canvas_size):
     return rl.stack(n, -1)
 
 
-def vertical_flip_bounding_boxes(bounding_boxes, format, canvas_size):
+def vertical_flip_bounding_boxes(bounding_boxes: Any, format: Any, canvas_size: Any) -> rl.Tensor:
     """Boxes upside down."""
     height, n = canvas_size[0], list(bounding_boxes.unbind(-1))
     if format == _F.XYXY:
@@ -109,7 +112,9 @@ def vertical_flip_bounding_boxes(bounding_boxes, format, canvas_size):
 # ---- sizes, borders, crops
 
 
-def resize_keypoints(keypoints, size, canvas_size, max_size=None):
+def resize_keypoints(
+    keypoints: Any, size: Any, canvas_size: Any, max_size: Any = None
+) -> tuple[Any, Any] | tuple[Any, tuple[Any | int, Any | int]]:
     """(points, canvas_size) in an image of another size."""
     (old_h, old_w), (h, w) = canvas_size, output_size(canvas_size, size, max_size)
     if (h, w) == (old_h, old_w):
@@ -119,7 +124,14 @@ def resize_keypoints(keypoints, size, canvas_size, max_size=None):
 
 
 def resize_bounding_boxes(
-    bounding_boxes, canvas_size, size, max_size=None, format=BoundingBoxFormat.XYXY, clamping_mode="soft"
+    bounding_boxes: Any,
+    canvas_size: Any,
+    size: Any,
+    max_size: Any = None,
+    format: Any = BoundingBoxFormat.XYXY,
+    clamping_mode: str = "soft",
+) -> (
+    tuple[Any, Any] | tuple[Any | Any, tuple[Any | int, Any | int]] | tuple[Any, tuple[Any | int, Any | int]]
 ):
     """(boxes, canvas_size) in an image of another size."""
     (old_h, old_w), (h, w) = canvas_size, output_size(canvas_size, size, max_size)
@@ -132,13 +144,15 @@ def resize_bounding_boxes(
     return bounding_boxes.mul(ratios.repeat(2)).to(bounding_boxes.dtype), (h, w)
 
 
-def _shift(boxes, format, x, y):
+def _shift(boxes: Any, format: Any, x: Any, y: Any) -> Any:
     offset = {_F.XYXY: [x, y] * 2, _F.XYXYXYXY: [x, y] * 4, _F.XYWH: [x, y, 0, 0], _F.CXCYWH: [x, y, 0, 0]}
     offset = offset.get(format, [x, y, 0, 0, 0])
     return boxes + rl.tensor(offset, dtype=boxes.dtype, device=boxes.device)
 
 
-def pad_keypoints(keypoints, canvas_size, padding, padding_mode="constant"):
+def pad_keypoints(
+    keypoints: Any, canvas_size: Any, padding: Any, padding_mode: str = "constant"
+) -> tuple[Any, tuple[Any | Any, Any | Any]]:
     """(points, canvas_size) in an image with a border."""
     if padding_mode != "constant":
         raise ValueError(
@@ -150,8 +164,13 @@ def pad_keypoints(keypoints, canvas_size, padding, padding_mode="constant"):
 
 
 def pad_bounding_boxes(
-    bounding_boxes, format, canvas_size, padding, padding_mode="constant", clamping_mode="soft"
-):
+    bounding_boxes: Any,
+    format: Any,
+    canvas_size: Any,
+    padding: Any,
+    padding_mode: str = "constant",
+    clamping_mode: str = "soft",
+) -> tuple[Any | Any, tuple[Any | Any, Any | Any]]:
     """(boxes, canvas_size) in an image with a border."""
     if padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported with bounding boxes")
@@ -160,13 +179,23 @@ def pad_bounding_boxes(
     return clamp(_shift(bounding_boxes, format, left, top), format, size, clamping_mode), size
 
 
-def crop_keypoints(keypoints, top, left, height, width):
+def crop_keypoints(
+    keypoints: Any, top: Any, left: Any, height: Any, width: Any
+) -> tuple[Any, tuple[Any, Any]]:
     """(points, canvas_size) in a rectangle of the image."""
     offset = rl.tensor([left, top], dtype=keypoints.dtype, device=keypoints.device)
     return keypoints - offset, (height, width)
 
 
-def crop_bounding_boxes(bounding_boxes, format, top, left, height, width, clamping_mode="soft"):
+def crop_bounding_boxes(
+    bounding_boxes: Any,
+    format: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    clamping_mode: str = "soft",
+) -> tuple[Any | Any, tuple[Any, Any]]:
     """(boxes, canvas_size) in a rectangle of the image."""
     boxes = _shift(bounding_boxes, format, -left, -top)
     if format == _F.XYXYXYXY:
@@ -174,39 +203,54 @@ def crop_bounding_boxes(bounding_boxes, format, top, left, height, width, clampi
     return clamp(boxes, format, (height, width), clamping_mode), (height, width)
 
 
-def center_anchor(output, canvas_size):
+def center_anchor(output: Any, canvas_size: Any) -> tuple[int, ...]:
     """(top, left) of the middle of an image."""
     return tuple(int(round((have - want) / 2.0)) for want, have in zip(output, canvas_size))
 
 
-def parse_center_size(size):
+def parse_center_size(size: Any) -> tuple[int, int] | tuple[Any, Any] | tuple[Any, ...]:
     """(h, w) from one number or two."""
     if isinstance(size, (int, float)):
         return int(size), int(size)
     return (size[0], size[0]) if len(size) == 1 else tuple(size)
 
 
-def center_crop_keypoints(inpt, canvas_size, output_size):
+def center_crop_keypoints(inpt: Any, canvas_size: Any, output_size: Any) -> tuple[Any, tuple[Any, Any]]:
     """(points, canvas_size) in the middle of the image."""
     h, w = parse_center_size(output_size)
     top, left = center_anchor((h, w), canvas_size)
     return crop_keypoints(inpt, top, left, h, w)
 
 
-def center_crop_bounding_boxes(bounding_boxes, format, canvas_size, output_size, clamping_mode="soft"):
+def center_crop_bounding_boxes(
+    bounding_boxes: Any, format: Any, canvas_size: Any, output_size: Any, clamping_mode: str = "soft"
+) -> tuple[Any | Any, tuple[Any, Any]]:
     """(boxes, canvas_size) in the middle of the image."""
     h, w = parse_center_size(output_size)
     top, left = center_anchor((h, w), canvas_size)
     return crop_bounding_boxes(bounding_boxes, format, top, left, h, w, clamping_mode)
 
 
-def resized_crop_keypoints(keypoints, top, left, height, width, size):
+def resized_crop_keypoints(
+    keypoints: Any, top: Any, left: Any, height: Any, width: Any, size: Any
+) -> tuple[Any, Any] | tuple[Any, tuple[Any | int, Any | int]]:
     """(points, canvas_size) in a rectangle of the image, at another size."""
     keypoints, canvas_size = crop_keypoints(keypoints, top, left, height, width)
     return resize_keypoints(keypoints, size, canvas_size)
 
 
-def resized_crop_bounding_boxes(bounding_boxes, format, top, left, height, width, size, clamping_mode="soft"):
+def resized_crop_bounding_boxes(
+    bounding_boxes: Any,
+    format: Any,
+    top: Any,
+    left: Any,
+    height: Any,
+    width: Any,
+    size: Any,
+    clamping_mode: str = "soft",
+) -> (
+    tuple[Any, Any] | tuple[Any | Any, tuple[Any | int, Any | int]] | tuple[Any, tuple[Any | int, Any | int]]
+):
     """(boxes, canvas_size) in a rectangle of the image, at another size."""
     boxes, canvas_size = crop_bounding_boxes(bounding_boxes, format, top, left, height, width, clamping_mode)
     return resize_bounding_boxes(boxes, canvas_size, size, format=format, clamping_mode=clamping_mode)
@@ -215,14 +259,16 @@ def resized_crop_bounding_boxes(bounding_boxes, format, top, left, height, width
 # ---- affine
 
 
-def _affine_move(canvas_size, angle, translate, scale, shear, center, expand):
+def _affine_move(
+    canvas_size: Any, angle: Any, translate: Any, scale: Any, shear: Any, center: Any, expand: bool
+) -> Any:
     """(where points (N, 2) go, canvas_size)"""
     angle, translate, shear, center = parse_affine(angle, translate, scale, shear, center=center)
     height, width = canvas_size
     center = [width * 0.5, height * 0.5] if center is None else center
     coefficients = _get_inverse_affine_matrix(center, angle, translate, scale, shear, inverted=False)
 
-    def applied(points):
+    def applied(points: Any) -> Any:
         matrix = rl.tensor(coefficients, dtype=points.dtype, device=points.device).reshape(2, 3)
         ones = points.new_ones(points.shape[0], 1)
         return rl.cat([points, ones], -1) @ matrix.T
@@ -230,7 +276,7 @@ def _affine_move(canvas_size, angle, translate, scale, shear, center, expand):
     if not expand:
         return applied, canvas_size
 
-    def moved(points):
+    def moved(points: Any) -> Any:
         frame = [[0.0, 0.0], [0.0, height], [width, height], [width, 0.0]]
         frame = rl.tensor(frame, dtype=points.dtype, device=points.device)
         return applied(points) - applied(frame).amin(0, keepdim=True)
@@ -239,7 +285,16 @@ def _affine_move(canvas_size, angle, translate, scale, shear, center, expand):
     return moved, _compute_affine_output_size(sampled, width, height)[::-1]
 
 
-def _affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, center, expand=False):
+def _affine_keypoints(
+    keypoints: Any,
+    canvas_size: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    center: Any,
+    expand: bool = False,
+) -> tuple[Any, Any] | tuple[rl.Tensor, Any | tuple[int, ...]]:
     if keypoints.numel() == 0:
         return keypoints, canvas_size
     move, size = _affine_move(canvas_size, angle, translate, scale, shear, center, expand)
@@ -247,12 +302,25 @@ def _affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, ce
     return move(exact.reshape(-1, 2)).reshape(keypoints.shape).to(keypoints.dtype), size
 
 
-def affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, center=None):
+def affine_keypoints(
+    keypoints: Any, canvas_size: Any, angle: Any, translate: Any, scale: Any, shear: Any, center: Any = None
+) -> tuple[Any, Any] | tuple[rl.Tensor, Any | tuple[int, ...]]:
     """(points, canvas_size), rotated, moved, scaled and sheared."""
     return _affine_keypoints(keypoints, canvas_size, angle, translate, scale, shear, center)
 
 
-def _affine_boxes(boxes, format, canvas_size, angle, translate, scale, shear, center, mode, expand=False):
+def _affine_boxes(
+    boxes: Any,
+    format: Any,
+    canvas_size: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    center: Any,
+    mode: Any,
+    expand: bool = False,
+) -> tuple[Any, Any] | tuple[Any | Any, Any | tuple[int, ...]]:
     if boxes.numel() == 0:
         return boxes, canvas_size
     move, size = _affine_move(canvas_size, angle, translate, scale, shear, center, expand)
@@ -260,8 +328,16 @@ def _affine_boxes(boxes, format, canvas_size, angle, translate, scale, shear, ce
 
 
 def affine_bounding_boxes(
-    bounding_boxes, format, canvas_size, angle, translate, scale, shear, center=None, clamping_mode="soft"
-):
+    bounding_boxes: Any,
+    format: Any,
+    canvas_size: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    center: Any = None,
+    clamping_mode: str = "soft",
+) -> Any:
     """Boxes rotated, moved, scaled and sheared."""
     return _affine_boxes(
         bounding_boxes, format, canvas_size, angle, translate, scale, shear, center, clamping_mode
@@ -271,14 +347,22 @@ def affine_bounding_boxes(
 _STILL = ([0.0, 0.0], 1.0, [0.0, 0.0])
 
 
-def rotate_keypoints(keypoints, canvas_size, angle, expand=False, center=None):
+def rotate_keypoints(
+    keypoints: Any, canvas_size: Any, angle: Any, expand: bool = False, center: Any = None
+) -> tuple[Any, Any] | tuple[rl.Tensor, Any | tuple[int, ...]]:
     """(points, canvas_size), rotated counter-clockwise."""
     return _affine_keypoints(keypoints, canvas_size, -angle, *_STILL, center, expand)
 
 
 def rotate_bounding_boxes(
-    bounding_boxes, format, canvas_size, angle, expand=False, center=None, clamping_mode="soft"
-):
+    bounding_boxes: Any,
+    format: Any,
+    canvas_size: Any,
+    angle: Any,
+    expand: bool = False,
+    center: Any = None,
+    clamping_mode: str = "soft",
+) -> tuple[Any, Any] | tuple[Any | Any, Any | tuple[int, ...]]:
     """(boxes, canvas_size), rotated counter-clockwise."""
     return _affine_boxes(bounding_boxes, format, canvas_size, -angle, *_STILL, center, clamping_mode, expand)
 
@@ -286,7 +370,7 @@ def rotate_bounding_boxes(
 # ---- perspective
 
 
-def perspective_coefficients(startpoints, endpoints, coefficients):
+def perspective_coefficients(startpoints: Any, endpoints: Any, coefficients: Any) -> Any:
     """The eight coefficients, as given or of four points each."""
     if coefficients is not None:
         if startpoints is not None and endpoints is not None:
@@ -301,7 +385,7 @@ def perspective_coefficients(startpoints, endpoints, coefficients):
     return _get_perspective_coeffs(startpoints, endpoints)
 
 
-def _perspective_move(coefficients, what):
+def _perspective_move(coefficients: Any, what: Any) -> Any:
     a, b, c, d, e, f, g, h = coefficients
     determinant = a * e - b * d
     if determinant == 0:
@@ -316,7 +400,7 @@ def _perspective_move(coefficients, what):
         [d * h - e * g, b * g - a * h, determinant],
     ]
 
-    def move(points):
+    def move(points: Any) -> Any:
         exact = points if points.is_floating_point() else points.float()
         matrix = rl.tensor(rows, dtype=rl.float64).div(determinant).to(exact.dtype)
         out = rl.cat([exact, exact.new_ones(exact.shape[0], 1)], -1) @ matrix.T
@@ -325,7 +409,9 @@ def _perspective_move(coefficients, what):
     return move
 
 
-def perspective_keypoints(keypoints, canvas_size, startpoints, endpoints, coefficients=None):
+def perspective_keypoints(
+    keypoints: Any, canvas_size: Any, startpoints: Any, endpoints: Any, coefficients: Any = None
+) -> Any:
     """Points seen from elsewhere."""
     if keypoints.numel() == 0:
         return keypoints
@@ -334,8 +420,14 @@ def perspective_keypoints(keypoints, canvas_size, startpoints, endpoints, coeffi
 
 
 def perspective_bounding_boxes(
-    bounding_boxes, format, canvas_size, startpoints, endpoints, coefficients=None, clamping_mode="soft"
-):
+    bounding_boxes: Any,
+    format: Any,
+    canvas_size: Any,
+    startpoints: Any,
+    endpoints: Any,
+    coefficients: Any = None,
+    clamping_mode: str = "soft",
+) -> Any:
     """Boxes seen from elsewhere."""
     if bounding_boxes.numel() == 0:
         return bounding_boxes
@@ -346,7 +438,7 @@ def perspective_bounding_boxes(
 # ---- elastic
 
 
-def _check_displacement(displacement, canvas_size):
+def _check_displacement(displacement: Any, canvas_size: Any) -> None:
     if not isinstance(displacement, rl.Tensor):
         raise TypeError("Argument displacement should be a Tensor")
     expected = (1, *canvas_size, 2)
@@ -354,7 +446,7 @@ def _check_displacement(displacement, canvas_size):
         raise ValueError(f"Argument displacement shape should be {expected}, but given {displacement.shape}")
 
 
-def _elastic_move(points, canvas_size, displacement, round_up):
+def _elastic_move(points: Any, canvas_size: Any, displacement: Any, round_up: Any) -> Any:
     """Points moved against the displacement of their pixel, which is nearly the inverse of what the image does."""
     dtype = points.dtype if points.is_floating_point() else rl.float32
     positions = identity_grid(canvas_size, points.device, dtype) - displacement.to(points.device, dtype)
@@ -364,7 +456,7 @@ def _elastic_move(points, canvas_size, displacement, round_up):
     return (positions[0, y, x] + 1) * (0.5 * size) - 0.5
 
 
-def elastic_keypoints(keypoints, canvas_size, displacement):
+def elastic_keypoints(keypoints: Any, canvas_size: Any, displacement: Any) -> Any:
     """Points moved with the pixels of the image."""
     _check_displacement(displacement, canvas_size)
     if keypoints.numel() == 0:
@@ -373,7 +465,9 @@ def elastic_keypoints(keypoints, canvas_size, displacement):
     return out.to(keypoints.dtype).reshape(keypoints.shape)
 
 
-def elastic_bounding_boxes(bounding_boxes, format, canvas_size, displacement, clamping_mode="soft"):
+def elastic_bounding_boxes(
+    bounding_boxes: Any, format: Any, canvas_size: Any, displacement: Any, clamping_mode: str = "soft"
+) -> Any:
     """Boxes moved with the pixels of the image: upright ones by their corners, rotated ones by their centre."""
     _check_displacement(displacement, canvas_size)
     if bounding_boxes.numel() == 0:

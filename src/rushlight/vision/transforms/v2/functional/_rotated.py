@@ -1,25 +1,28 @@
 """Rotated boxes: a corner or the centre, the size and an angle in degrees, or four corners."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 
 
-def _turned(boxes):
+def _turned(boxes: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """(first two values, width, height, cos, sin) of boxes (..., 5)."""
     angle = boxes[..., 4] * math.pi / 180.0
     return boxes[..., 0], boxes[..., 1], boxes[..., 2], boxes[..., 3], angle.cos(), angle.sin()
 
 
-def _write(boxes, values, inplace):
+def _write(boxes: Any, values: Any, inplace: bool) -> Any:
     return boxes.copy_(values) if inplace else values
 
 
-def _absolute_half(size):
+def _absolute_half(size: Any) -> Any:
     return (size / -2).abs()
 
 
-def cxcywhr_to_xywhr(boxes, inplace=False):
+def cxcywhr_to_xywhr(boxes: Any, inplace: bool = False) -> Any:
     """The first corner instead of the centre."""
     cx, cy, w, h, cos, sin = _turned(boxes)
     w, h = _absolute_half(w), _absolute_half(h)
@@ -27,7 +30,7 @@ def cxcywhr_to_xywhr(boxes, inplace=False):
     return _write(boxes, rl.cat([corner, boxes[..., 2:]], -1), inplace)
 
 
-def xywhr_to_cxcywhr(boxes, inplace=False):
+def xywhr_to_cxcywhr(boxes: Any, inplace: bool = False) -> Any:
     """The centre instead of the first corner."""
     x, y, w, h, cos, sin = _turned(boxes)
     w, h = _absolute_half(w), _absolute_half(h)
@@ -35,7 +38,7 @@ def xywhr_to_cxcywhr(boxes, inplace=False):
     return _write(boxes, rl.cat([corner, boxes[..., 2:]], -1), inplace)
 
 
-def xywhr_to_corners(boxes, inplace=False):
+def xywhr_to_corners(boxes: Any, inplace: bool = False) -> rl.Tensor:
     """Four corners: from the first one along the width, then the height."""
     x, y, w, h, cos, sin = _turned(boxes)
     across, down = (w * cos, -(w * sin)), (h * sin, h * cos)
@@ -45,7 +48,7 @@ def xywhr_to_corners(boxes, inplace=False):
     return rl.stack(corners, -1)
 
 
-def corners_to_xywhr(boxes, inplace=False):
+def corners_to_xywhr(boxes: Any, inplace: bool = False) -> rl.Tensor:
     """A corner, the size and the angle of four corners."""
     dtype = boxes.dtype
     exact = boxes if dtype in (rl.float32, rl.float64) else boxes.float()  # squares would overflow
@@ -56,7 +59,7 @@ def corners_to_xywhr(boxes, inplace=False):
     return rl.stack([x1, y1, width, height, angle], -1).to(dtype)
 
 
-def parallelogram_to_rectangle(corners):
+def parallelogram_to_rectangle(corners: Any) -> rl.Tensor:
     """The rectangle on the longer diagonal of a parallelogram (..., 8)."""
     dtype = corners.dtype
     exact = corners if dtype in (rl.float32, rl.float64) else corners.float()
@@ -79,7 +82,7 @@ def parallelogram_to_rectangle(corners):
     return rl.stack(out, -1).reshape(corners.shape).to(dtype)
 
 
-def _leftmost_first(corners):
+def _leftmost_first(corners: Any) -> tuple[rl.Tensor, Any]:
     """(indices that put the leftmost corner, of several the upper, first; the corners so)."""
     x, y = corners[..., 0::2], corners[..., 1::2]
     x_top, y_top = x.abs().amax(1, keepdim=True), y.abs().amax(1, keepdim=True)
@@ -90,20 +93,22 @@ def _leftmost_first(corners):
     return indices, corners.gather(1, indices)
 
 
-def _edges(corners):
+def _edges(corners: Any) -> tuple[Any, Any]:
     """Gradient and intercept of the four lines through neighbouring corners."""
     x, y = corners[..., ::2], corners[..., 1::2]
     gradient = (y.roll(-1, -1) - y) / (x.roll(-1, -1) - x)
     return gradient, y - gradient * x
 
 
-def _meeting(gradient, intercept):
+def _meeting(gradient: Any, intercept: Any) -> rl.Tensor:
     """Where each line meets the one before it."""
     x = -(intercept - intercept.roll(1, -1)) / (gradient - gradient.roll(1, -1))
     return rl.stack([x, gradient * x + intercept], -1).flatten(1)
 
 
-def _cut_intercepts(gradient, intercept, bounds, height, width, hard):
+def _cut_intercepts(
+    gradient: Any, intercept: Any, bounds: Any, height: Any, width: Any, hard: Any
+) -> rl.Tensor:
     """Intercepts of the lines of boxes that end at the left edge of the image.
 
     Soft boxes are the smallest of their angle around what is left; hard ones the largest within it.
@@ -126,7 +131,7 @@ def _cut_intercepts(gradient, intercept, bounds, height, width, hard):
     return rl.stack([b1.clamp(m1, m3), b2.clamp(m2, m4), b3.clamp(m1, m3), b4.clamp(m2, m4)], -1)
 
 
-def _clamp_left(corners, bounds, height, width, hard):
+def _clamp_left(corners: Any, bounds: Any, height: Any, width: Any, hard: Any) -> Any:
     """Boxes (leftmost corner first) cut at the left edge of the image."""
     gradient, intercept = _edges(corners)
     x1, y1, x2, y2, x3, y3, x4, y4 = corners.unbind(-1)
@@ -147,12 +152,12 @@ def _clamp_left(corners, bounds, height, width, hard):
     return corners
 
 
-def _quarter_turn(corners, width):
+def _quarter_turn(corners: Any, width: Any) -> rl.Tensor:
     x, y = corners[:, ::2], corners[:, 1::2]
     return rl.stack([y, width - x], -1).flatten(1)
 
 
-def clamp_rotated(corners, canvas_size, hard):
+def clamp_rotated(corners: Any, canvas_size: Any, hard: Any) -> Any:
     """Rotated boxes (N, 8) cut to their image: at its left edge, four times, with a rotation by 90 degrees between."""
     height, width = canvas_size
     bounds = corners.clone()

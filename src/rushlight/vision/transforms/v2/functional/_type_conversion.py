@@ -1,6 +1,9 @@
 """From Pillow and arrays to images, and back."""
 
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision.tv_tensors import Image
@@ -12,7 +15,7 @@ from ..._to_from import pil_to_tensor, to_pil_image
 __all__ = ["get_image_size", "pil_to_tensor", "to_image", "to_pil_image", "to_tensor"]
 
 
-def to_image(inpt):
+def to_image(inpt: Any) -> Image:
     """An image of Pillow, an array (H, W, C) or a tensor as an Image, in its own type."""
     if is_pil(inpt):
         return Image(pil_to_tensor(inpt))
@@ -26,7 +29,7 @@ def to_image(inpt):
     )
 
 
-def to_tensor(inpt):
+def to_tensor(inpt: Any) -> Any:
     """Deprecated: `to_image`, then `to_dtype` with scale=True."""
     warnings.warn(
         "`to_tensor` is deprecated and will be removed: call `to_image`, then `to_dtype` with torch.float32 and scale=True.",
@@ -35,7 +38,7 @@ def to_tensor(inpt):
     return _F.to_tensor(inpt)
 
 
-def get_image_size(inpt):
+def get_image_size(inpt: Any) -> list[Any]:
     """Deprecated: [width, height]; `get_size` gives [height, width]."""
     warnings.warn(
         "`get_image_size` is deprecated and will be removed: `get_size` gives the height first, then the width.",

@@ -4,8 +4,11 @@ A functional is a signature (see `functional`); kernels are registered for the t
 plain ones: `kernel_for` unwraps them, leaves out the options that the kernel does not have, and gives it the attributes it asks for.
 """
 
+from __future__ import annotations
+
 import functools
 import inspect
+from typing import Any
 
 import rushlight as rl
 from rushlight.vision import tv_tensors
@@ -16,17 +19,17 @@ _KERNEL_REGISTRY: dict = {}  # functional -> {type: kernel}
 _ATTRIBUTES = ("format", "canvas_size", "clamping_mode")
 
 
-def is_pure_tensor(inpt):
+def is_pure_tensor(inpt: Any) -> bool:
     """Whether a value is a tensor of no kind."""
     return isinstance(inpt, rl.Tensor) and not isinstance(inpt, tv_tensors.TVTensor)
 
 
-def functional(stub):
+def functional(stub: Any) -> Any:
     """A function with the signature of `stub` that calls the kernel for the type of its first argument."""
     signature = inspect.signature(stub)
 
     @functools.wraps(stub)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         (_, inpt), *options = bound.arguments.items()
@@ -36,25 +39,25 @@ def functional(stub):
     return call
 
 
-def _key(cls):
+def _key(cls: Any) -> Any:
     return PIL_IMAGE if cls.__module__ == "PIL.Image" and cls.__name__ == "Image" else cls
 
 
-def _registry(function, input_type):
+def _registry(function: Any, input_type: Any) -> Any:
     registry = _KERNEL_REGISTRY.setdefault(function, {})
     if input_type in registry:
         raise ValueError(f"Functional {function} already has a kernel registered for type {input_type}.")
     return registry
 
 
-def _adapted(function, kernel):
+def _adapted(function: Any, kernel: Any) -> Any:
     """A kernel of plain tensors for tensors of a kind, with the functional's options."""
     names = list(inspect.signature(function).parameters)[1:]
     takes = set(list(inspect.signature(kernel).parameters)[1:])
     attributes = [name for name in _ATTRIBUTES if name in takes and name not in names]
 
     @functools.wraps(kernel)
-    def adapted(inpt, *args, **kwargs):
+    def adapted(inpt: Any, *args: Any, **kwargs: Any) -> Any:
         options = {**dict(zip(names, args)), **kwargs}
         options = {name: value for name, value in options.items() if name in takes}
         options.update((name, getattr(inpt, name)) for name in attributes)
@@ -67,10 +70,10 @@ def _adapted(function, kernel):
     return adapted
 
 
-def kernel_for(function, *types):
+def kernel_for(function: Any, *types: Any) -> Any:
     """Registers a kernel of a functional for types, which may be tensors of a kind."""
 
-    def register(kernel):
+    def register(kernel: Any) -> Any:
         for cls in types:
             of_kind = isinstance(cls, type) and issubclass(cls, tv_tensors.TVTensor)
             _registry(function, cls)[cls] = _adapted(function, kernel) if of_kind else kernel
@@ -79,12 +82,12 @@ def kernel_for(function, *types):
     return register
 
 
-def image_kernel(function):
+def image_kernel(function: Any) -> Any:
     """Registers a kernel for plain tensors, images, and (under a name of its own, which is left on it) videos."""
 
-    def register(kernel):
+    def register(kernel: Any) -> Any:
         @functools.wraps(kernel)
-        def video_kernel(video, *args, **kwargs):
+        def video_kernel(video: Any, *args: Any, **kwargs: Any) -> Any:
             return kernel(video, *args, **kwargs)
 
         name = kernel.__name__.removesuffix("_image") + "_video"
@@ -97,15 +100,15 @@ def image_kernel(function):
     return register
 
 
-def _register_kernel_internal(functional, input_type, *, tv_tensor_wrapper=True):
+def _register_kernel_internal(functional: Any, input_type: Any, *, tv_tensor_wrapper: bool = True) -> Any:
     """Registers a kernel as it is, or one that tensors of a kind are unwrapped for."""
     registry = _registry(functional, input_type)
 
-    def register(kernel):
+    def register(kernel: Any) -> Any:
         if tv_tensor_wrapper and issubclass(input_type, tv_tensors.TVTensor):
 
             @functools.wraps(kernel)
-            def wrapper(inpt, *args, **kwargs):
+            def wrapper(inpt: Any, *args: Any, **kwargs: Any) -> Any:
                 output = kernel(inpt.as_subclass(rl.Tensor), *args, **kwargs)
                 return tv_tensors.wrap(output, like=inpt)
 
@@ -126,7 +129,7 @@ _BUILTIN = (
 )
 
 
-def register_kernel(functional, tv_tensor_cls):
+def register_kernel(functional: Any, tv_tensor_cls: Any) -> Any:
     """Decorates a kernel of a functional (or of the one of that name) for a class of tensors of a user's own."""
     if isinstance(functional, str):
         import rushlight.vision.transforms.v2.functional as home
@@ -153,7 +156,7 @@ def register_kernel(functional, tv_tensor_cls):
     return _register_kernel_internal(functional, tv_tensor_cls, tv_tensor_wrapper=False)
 
 
-def _get_kernel(functional, input_type, *, allow_passthrough=False):
+def _get_kernel(functional: Any, input_type: Any, *, allow_passthrough: bool = False) -> Any:
     """The kernel of a functional for a type; without one, the identity or an error."""
     registry = _KERNEL_REGISTRY.get(functional)
     if not registry:

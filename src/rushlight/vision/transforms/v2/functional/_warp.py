@@ -1,5 +1,9 @@
 """Resizing, padding and resampling of images in tensors (..., C, H, W)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from ..._checks import check_affine
@@ -12,14 +16,14 @@ from ..._tensor_geometry import _affine_grid, _pad_symmetric, perspective_grid
 _FLOATS = (rl.float32, rl.float64)
 
 
-def check_mode(interpolation):
+def check_mode(interpolation: Any) -> Any:
     """A mode from itself, its name, or Pillow's number."""
     if isinstance(interpolation, str):
         return InterpolationMode(interpolation)
     return mode_of_int(interpolation) if isinstance(interpolation, int) else interpolation
 
 
-def output_size(canvas_size, size, max_size=None):
+def output_size(canvas_size: Any, size: Any, max_size: Any = None) -> tuple[Any, ...] | tuple[int | Any, ...]:
     """(h, w) of an image of canvas_size at another size: (h, w), or the length of the shorter edge."""
     if isinstance(size, int):
         size = [size]
@@ -33,7 +37,14 @@ def output_size(canvas_size, size, max_size=None):
     return tuple(resized_size(canvas_size, size, max_size, allow_size_none=True))
 
 
-def parse_affine(angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, center=None):
+def parse_affine(
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    interpolation: Any = InterpolationMode.NEAREST,
+    center: Any = None,
+) -> tuple[Any, Any, Any, list[float] | None]:
     """(angle, translate, shear, center), checked."""
     angle, translate, shear = check_affine(angle, translate, scale, shear, center)
     if not isinstance(interpolation, InterpolationMode):
@@ -41,12 +52,12 @@ def parse_affine(angle, translate, scale, shear, interpolation=InterpolationMode
     return angle, translate, shear, None if center is None else [float(c) for c in center]
 
 
-def batched(image):
+def batched(image: Any) -> tuple[Any, Any]:
     """(image as (N, C, H, W), the leading dimensions)."""
     return image.reshape(-1, *image.shape[-3:]), image.shape[:-3]
 
 
-def resize(image, size, interpolation, antialias):
+def resize(image: Any, size: Any, interpolation: Any, antialias: Any) -> Any:
     """An image at another (h, w)."""
     smooth = interpolation in (
         InterpolationMode.BILINEAR,
@@ -70,7 +81,7 @@ def resize(image, size, interpolation, antialias):
     return batch.reshape(*lead, channels, *size)
 
 
-def check_warp(image, interpolation, fill):
+def check_warp(image: Any, interpolation: Any, fill: Any) -> None:
     """Refuses modes and colours that resampling does not know."""
     if isinstance(fill, (tuple, list)):
         if len(fill) > 1 and len(fill) != image.shape[-3]:
@@ -84,7 +95,7 @@ def check_warp(image, interpolation, fill):
         raise ValueError(f"Interpolation mode '{interpolation.value}' is unsupported with Tensor input")
 
 
-def sample(image, grid, interpolation, fill):
+def sample(image: Any, grid: Any, interpolation: Any, fill: Any) -> Any:
     """An image sampled at the positions of a grid (1, h, w, 2) of [-1, 1]; `fill` outside."""
     lead, channels, dtype = image.shape[:-3], image.shape[-3], image.dtype
     size = tuple(grid.shape[1:3])
@@ -108,11 +119,21 @@ def sample(image, grid, interpolation, fill):
     return batch.reshape(*lead, channels, *size)
 
 
-def _float_dtype(image):
+def _float_dtype(image: Any) -> Any:
     return image.dtype if image.is_floating_point() else rl.float32
 
 
-def affine_sample(image, angle, translate, scale, shear, interpolation, center, fill, expand=False):
+def affine_sample(
+    image: Any,
+    angle: Any,
+    translate: Any,
+    scale: Any,
+    shear: Any,
+    interpolation: Any,
+    center: Any,
+    fill: Any,
+    expand: bool = False,
+) -> Any:
     """An image rotated, moved, scaled and sheared; `expand` enlarges the result to hold all of it."""
     height, width = image.shape[-2:]
     middle = [0.0, 0.0]
@@ -125,7 +146,7 @@ def affine_sample(image, angle, translate, scale, shear, interpolation, center, 
     return sample(image, _affine_grid(theta, width, height, ow, oh), interpolation, fill)
 
 
-def perspective_sample(image, coefficients, interpolation, fill):
+def perspective_sample(image: Any, coefficients: Any, interpolation: Any, fill: Any) -> Any:
     """An image seen from elsewhere, by eight coefficients."""
     check_warp(image, interpolation, fill)
     height, width = image.shape[-2:]
@@ -133,7 +154,7 @@ def perspective_sample(image, coefficients, interpolation, fill):
     return sample(image, grid, interpolation, fill)
 
 
-def identity_grid(size, device, dtype):
+def identity_grid(size: Any, device: Any, dtype: Any) -> rl.Tensor:
     """Where each pixel is, in [-1, 1]: (1, h, w, 2)."""
     h, w = size
     y = rl.linspace((1 - h) / h, (h - 1) / h, h, device=device, dtype=dtype)
@@ -141,7 +162,7 @@ def identity_grid(size, device, dtype):
     return rl.stack((x.expand(h, w), y[:, None].expand(h, w)), dim=-1)[None]
 
 
-def parse_padding(padding):
+def parse_padding(padding: Any) -> list[int] | list[Any]:
     """[left, right, top, bottom]"""
     if isinstance(padding, int):
         return [padding] * 4
@@ -158,7 +179,7 @@ def parse_padding(padding):
 _MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect", "symmetric": "symmetric"}
 
 
-def pad(image, sides, fill, padding_mode):
+def pad(image: Any, sides: Any, fill: Any, padding_mode: str) -> Any:
     """An image with a border of [left, right, top, bottom] pixels."""
     if padding_mode not in _MODES:
         raise ValueError(
@@ -183,14 +204,14 @@ def pad(image, sides, fill, padding_mode):
     return batch.reshape(*lead, channels, *batch.shape[-2:])
 
 
-def _count(sizes):
+def _count(sizes: Any) -> Any:
     count = 1
     for size in sizes:
         count *= size
     return count
 
 
-def _pad_colors(image, sides, fill, padding_mode):
+def _pad_colors(image: Any, sides: Any, fill: Any, padding_mode: str) -> Any:
     if padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
     out = pad(image, sides, 0, "constant").clone()
@@ -208,10 +229,10 @@ def _pad_colors(image, sides, fill, padding_mode):
     return out
 
 
-def as_image(kernel):
+def as_image(kernel: Any) -> Any:
     """A kernel of images (..., C, H, W), for masks that may be (H, W)."""
 
-    def run(mask, *args, **kwargs):
+    def run(mask: Any, *args: Any, **kwargs: Any) -> Any:
         if mask.ndim < 3:
             return kernel(mask.unsqueeze(0), *args, **kwargs).squeeze(0)
         return kernel(mask, *args, **kwargs)
