@@ -43,17 +43,26 @@ __all__ = [
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Any:
-    """func itself: what it computes and writes is the same with or without writes in place.
+    """A function that computes the same without writes: each becomes a new tensor, which views are taken of again.
 
-    In PyTorch this rewrites the recorded program for compilers that know no writes; nothing here needs that.
+    Writes to the arguments come last, as copy_. Traced by make_fx, the program has no other writes; run as it is, it gives
+    what func gives. A write to a view of which func itself takes a gradient is refused.
 
     Args:
         func (callable): any function of tensors.
-        remove (str): "mutations" or "mutations_and_views". Default: "mutations"
+        remove (str): "mutations", or "mutations_and_views", which makes copies of views, too. Default: "mutations"
 
     Example:
-        >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
-        tensor([1., 1.])
+        >>> from torch.fx.experimental.proxy_tensor import make_fx
+        >>> def f(x):
+        ...     y = x.clone()
+        ...     y[0] = 1
+        ...     return y
+        >>> print(make_fx(torch.func.functionalize(f))(torch.zeros(2)).code.strip())
+        def forward(self, x_1):
+            clone = torch.ops.aten.clone.default(x_1);  x_1 = None
+            select = torch.ops.aten.select.int(clone, 0, 0);  select = None
+            ...
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -63,7 +72,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Any
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        from ._transforms import functionalization
+
+        run: Any = functionalization.run
+        return run(func, args, kwargs, reapply_views=remove == "mutations")
 
     return wrapped
 

@@ -20,7 +20,7 @@ ALLOWED = {
     "_ops": {"_C", "_core", "autograd", "rushlight"},
     "_compat": {"_C", "_core", "overrides", "storage", "rushlight"},
     "_dispatch": {"_C", "_compat", "autograd", "ops", "types", "rushlight"},
-    "_transforms": {"_C", "autograd", "overrides", "utils", "rushlight"},
+    "_transforms": {"_C", "_dispatch", "autograd", "overrides", "utils", "rushlight"},
     "_quantized": {"_C", "_core", "_tensor_str", "rushlight"},
     "_inspect": {"nn", "rushlight"},
     # modules with PyTorch's own names

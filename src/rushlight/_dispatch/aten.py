@@ -156,6 +156,12 @@ def sym_constrain_range_for_size(size, *, min=None, max=None):
 sym_constrain_range = sym_constrain_range_for_size
 
 
+def copy(input, src, non_blocking=False):
+    """src with the shape, type and strides of input."""
+    made = rl.empty_strided(tuple(input.shape), input.stride(), dtype=input.dtype, device=input.device)
+    return made.copy_(src)
+
+
 def lift_fresh(input):
     return input
 

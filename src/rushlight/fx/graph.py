@@ -180,7 +180,7 @@ class Graph:
     def _suggest(op, target):
         if isinstance(target, (Op, Overload)):  # torch.ops.aten.add.Tensor is add
             packet = target if isinstance(target, Op) else target.overloadpacket
-            return packet.__name__.strip("_") + "_" * packet.__name__.endswith("_")
+            return packet.__name__
         if op == "call_function":
             return getattr(target, "__name__", "function").strip("_") or "function"
         return target.replace(".", "_") if isinstance(target, str) else str(target)
@@ -465,7 +465,8 @@ class _Writer:
                 if isinstance(node.type, type):
                     returned = f" -> {self.name_of(node.type)}"
             elif node.op != "placeholder":
-                dead = " = ".join(n.name for n in last.get(node, ()))
+                unused = [] if node.users else [node]
+                dead = " = ".join(n.name for n in (*last.get(node, ()), *unused))
                 self.lines.append(f"{node.name} = {self.value(node)}" + (f";  {dead} = None" if dead else ""))
         body = "\n    ".join(self.lines or ["pass"])
         head = f"def forward({', '.join([self.root, *self.parameters])}){returned}"

@@ -16,6 +16,36 @@ import rushlight as rl
 _files: dict = {}
 
 
+class StorageWeakRef:
+    """A weak reference to a storage: equal for all objects that show the same one.
+
+    Args:
+        storage (UntypedStorage or TypedStorage): the storage.
+    """
+
+    def __init__(self, storage):
+        untyped = getattr(storage, "_untyped_storage", storage)
+        self.cdata = untyped._cdata
+        self._ref: weakref.ref | None = weakref.ref(untyped)
+
+    @classmethod
+    def from_weakref(cls, cdata):
+        """One of the address that another one has."""
+        made = cls.__new__(cls)
+        made.cdata, made._ref = cdata, None
+        return made
+
+    def expired(self):
+        """Whether the storage is gone."""
+        return self._ref is None or self._ref() is None
+
+    def __hash__(self):
+        return self.cdata
+
+    def __eq__(self, other):
+        return self is other or (isinstance(other, StorageWeakRef) and self.cdata == other.cdata)
+
+
 class _Mapping(mmap.mmap):
     """A mapping that can be weakly referenced."""
 

@@ -142,6 +142,7 @@ class _Run:
         values = self._placeholders(args, values)
         blocks = contextlib.ExitStack()
         with blocks:
+            blocks.enter_context(disable_proxy_modes_tracing())  # one that is around sees the graph alone
             if fake is not None:
                 blocks.enter_context(fake)
             blocks.enter_context(decompose(self.table))
@@ -149,7 +150,6 @@ class _Run:
             result = self.f(*pytree.tree_unflatten(values, spec))
         self._output(result)
         graph = self.tracer.graph
-        graph.eliminate_dead_code()
         name = type(self.f).__name__ if isinstance(self.f, rl.nn.Module) else getattr(self.f, "__name__", "f")
         return GraphModule(self.tracer.root, graph, name)
 
