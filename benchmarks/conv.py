@@ -1,7 +1,14 @@
 """Convolutions against PyTorch, layer by layer: `python benchmarks/conv.py [word ...] [--threads N] [--rounds R]`.
 
 Words select layers by name. Forward, gradients wrt input and wrt weight are timed separately. GFLOP/s are those
-of the plain formula."""
+of the plain formula.
+
+`--algorithms` compares rushlight's algorithms with each other instead: for each layer and pass the times, in ms, of all
+that are applicable, fastest first, the one that is chosen marked by a star. `--dtype` and `--nhwc` change the operands,
+`RUSHLIGHT_ISA` the instruction set, `--part 2/4` runs the second quarter of the layers."""
+
+import importlib
+import math
 
 import side
 
@@ -105,14 +112,96 @@ def answer(T, request):
     return {"best": side.timed(CURRENT[name][kind], 0.03), "flops": CURRENT[name]["flops"]}
 
 
+def plain(name):
+    """A layer as a convolution: pass -> its name among the passes of a convolution, and the arguments of that."""
+    op, xs, ws, kwargs = layers()[name]
+    rank, transposed = len(xs) - 2, op.startswith("conv_transpose")
+
+    def each(key, default):
+        value = kwargs.get(key, default)
+        return (value,) * rank if isinstance(value, int) else tuple(value)
+
+    stride, padding, dilation = each("stride", 1), each("padding", 0), each("dilation", 1)
+    if transposed:  # the input pass of a convolution of its result
+        sizes = zip(xs[2:], ws[2:], stride, padding, dilation, strict=True)
+        result = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, k, s, p, d in sizes]
+        xs = (xs[0], ws[1] * kwargs.get("groups", 1), *result)
+    passes = ("input", "forward", "weight") if transposed else PASSES
+    shape = (xs, ws, stride, padding, dilation, kwargs.get("groups", 1))
+    return dict(zip(PASSES, passes, strict=True)), shape
+
+
+def runs_of(T, shape, dtype, nhwc):
+    """pass of a convolution -> function that computes it"""
+    xs, ws, stride, padding, dilation, groups = shape
+    T.manual_seed(0)
+    x, w = (T.randn(*sizes).to(dtype) for sizes in (xs, ws))
+    if nhwc and len(xs) > 3:
+        x, w = (
+            t.contiguous(memory_format=T.channels_last if t.dim() == 4 else T.channels_last_3d)
+            for t in (x, w)
+        )
+    zeros = (0,) * len(stride)
+    filters = w.detach().requires_grad_()
+    y = T.convolution(x, filters, None, stride, padding, dilation, False, zeros, groups)
+    g = T.randn(*y.shape).to(dtype)
+    if nhwc and len(xs) > 3:
+        g = g.contiguous(memory_format=T.channels_last if g.dim() == 4 else T.channels_last_3d)
+    sizes = zip(xs[2:], g.shape[2:], ws[2:], stride, padding, dilation, strict=True)
+    rest = tuple(n - ((o - 1) * s - 2 * p + d * (k - 1) + 1) for n, o, k, s, p, d in sizes)
+    return {
+        "forward": lambda: T.convolution(x, w, None, stride, padding, dilation, False, zeros, groups),
+        "input": lambda: T.convolution(g, w, None, stride, padding, dilation, True, rest, groups),
+        "weight": lambda: T.autograd.grad(y, filters, g, retain_graph=True),
+    }
+
+
+def compare_algorithms(names, options):
+    """Prints the times of all applicable algorithms, and how much the chosen ones take above the fastest."""
+    T = importlib.import_module(options.module)
+    T.set_num_threads(options.threads)
+    dtype, cpu, excess = getattr(T, options.dtype), T.backends.cpu, {kind: [] for kind in PASSES}
+    print(f"{options.dtype}, {cpu.get_cpu_capability()}, {options.threads} threads")
+    for name in names:
+        kinds, shape = plain(name)
+        runs = runs_of(T, shape, dtype, options.nhwc)
+        for kind in PASSES:
+            problem = (*shape, dtype, kinds[kind])
+            chosen = cpu.conv_algorithm(*problem, channels_last=options.nhwc)
+            best = dict.fromkeys(cpu.conv_algorithms(*problem, channels_last=options.nhwc), math.inf)
+            for trial in range(options.rounds):
+                for algorithm in sorted(best, reverse=trial % 2 == 1):
+                    if trial and best[algorithm] > 4 * min(best.values()):
+                        continue
+                    with cpu.force_conv_algorithm(algorithm):
+                        best[algorithm] = min(best[algorithm], side.timed(runs[kinds[kind]], 0.008))
+            excess[kind].append(best[chosen] / min(best.values()))
+            times = sorted((time, algorithm) for algorithm, time in best.items())
+            cells = [f"{'*' if a == chosen else ''}{a} {t * 1e3:.3f}" for t, a in times]
+            print(f"{name:<32} {kind:<8} " + "  ".join(cells), flush=True)
+    for kind in PASSES:
+        mean = math.exp(sum(map(math.log, excess[kind])) / len(excess[kind]))
+        print(f"{kind}: the chosen ones take {mean:.3f} times as long as the fastest, in the geometric mean")
+
+
 def main(arguments=None):
     parser = side.parser(__doc__, rounds=2)
     parser.add_argument("word", nargs="*")
+    parser.add_argument(
+        "--algorithms", action="store_true", help="compare rushlight's algorithms with each other"
+    )
+    parser.add_argument("--dtype", default="float32", help="with --algorithms")
+    parser.add_argument("--nhwc", action="store_true", help="with --algorithms: channels_last tensors")
+    parser.add_argument("--part", default="1/1", help="with --algorithms: which part of the layers, as 2/4")
     options = parser.parse_args(arguments)
     if options.worker:
         side.serve(options.worker, options.threads, answer)
         return
     names = [n for n in layers() if not options.word or any(w in n for w in options.word)]
+    if options.algorithms:
+        part, parts = map(int, options.part.split("/"))
+        compare_algorithms(names[len(names) * (part - 1) // parts : len(names) * part // parts], options)
+        return
     print(f"{'layer':<32}" + "".join(f"{kind:>28}" for kind in PASSES))
     with side.Pair(__file__, options) as pair:
         for name in names:

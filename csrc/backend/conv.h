@@ -51,10 +51,10 @@ struct ConvAlgorithm {
   uint32_t dtypes;  // bits by DType; float16 and bfloat16 are converted for rows of Float32
   ConvPass pass;
   ConvLayout layout = ConvLayout::NCHW;
-  bool adds_bias = true;                        // run() adds the bias itself
-  bool (*applicable)(const ConvProblem& p);     // run() is right for p
-  bool (*profitable)(const ConvProblem& p);     // it is also the fastest of the rows from here on; null: always
-  int64_t (*workspace)(const ConvProblem& p);   // bytes worth keeping from call to call; null: none
+  bool adds_bias = true;                               // run() adds the bias itself
+  bool (*applicable)(const ConvProblem& p);            // run() is right for p
+  bool (*profitable)(const ConvProblem& p) = nullptr;  // it is also the fastest of the rows from here on; null: always
+  int64_t (*workspace)(const ConvProblem& p) = nullptr;  // bytes worth keeping from call to call; null: none
   bool (*run)(const ConvArguments& arguments);  // false, with an unfinished result: the values need another row
 };
 

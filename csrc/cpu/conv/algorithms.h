@@ -6,6 +6,7 @@
 
 #include "backend/conv.h"
 #include "base/parallel.h"
+#include "cpu/conv/avx512.h"
 #include "cpu/gemm/blas.h"
 #include "cpu/gemm/gemm.h"
 #include "cpu/gemm/int.h"
@@ -70,6 +71,8 @@ inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, 
 // columns (channels * taps, p1 - p0): what each tap sees at the output places [p0, p1) of one image.
 template <class T>
 void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
+  if constexpr (std::is_same_v<T, float>)
+    if (rl::cpu::conv512::available()) return rl::cpu::conv512::im2col(s, x, channels, p0, p1, columns, ld);
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -98,6 +101,8 @@ void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_
 // The adjoint: adds columns to the image.
 template <class T>
 void col2im(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
+  if constexpr (std::is_same_v<T, float>)
+    if (rl::cpu::conv512::available()) return rl::cpu::conv512::col2im(s, x, channels, p0, p1, columns, ld);
   for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
     for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
       for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
@@ -127,11 +132,6 @@ template <class T> void im2col_forward(const ConvShape& s, T* y, const T* x, con
 template <class T> void im2col_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w);
 template <class T> void im2col_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x);
 
-// im2col and GEMM for a small receptive field (im2col_tiles.cpp).
-bool im2col_tiles_applicable(const ConvShape& s);
-void im2col_tiles_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
-void im2col_tiles_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w);
-
 // Filters as large as the image, and 1x1 filters of NHWC images: one GEMM on the memory as it is (gemm.cpp).
 bool is_whole_image(const ConvShape& s);
 void whole_image_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
@@ -148,12 +148,13 @@ bool winograd_applicable(const ConvShape& s);
 bool winograd_profitable(const ConvShape& s);
 int64_t winograd_workspace(const ConvShape& s);  // bytes for the transformed filters
 bool winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped);
+bool winograd_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
 
 // Dilated 3x3 filters by the same algorithm (winograd_dilated.cpp, Note [Phases of a dilation]); false as above.
 bool dilated_applicable(const ConvShape& s, ConvPass pass);
 bool dilated_profitable(const ConvShape& s, ConvPass pass);
 int64_t dilated_workspace(const ConvShape& s, ConvPass pass);
-bool dilated(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
 bool dilated_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 bool dilated_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
 

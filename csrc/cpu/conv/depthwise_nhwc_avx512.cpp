@@ -57,16 +57,12 @@ void depthwise_nhwc_dgrad(const ConvShape& s, float* dx, const float* dy, const 
   Lanes(s, true).run(dx, dy, w, bias);
 }
 
-bool depthwise_reorder_profitable(const ConvShape& s, ConvPass pass) {
-  if (!depthwise_nhwc_profitable(s) || s.taps() == 1 || s.in_plane() + s.out_plane() > tuning::kReorderPixels)
-    return false;
-  if ((s.groups + W - 1) / W * W * 2 >= s.groups * 3) return false;                          // lanes left over
-  if (pass != ConvPass::Weight && s.in_plane() == s.in[2] && s.kernel[2] > 7) return false;  // rows fill the lanes too
-  // At stride 1 other filters are as fast with places in the lanes.
-  return s.stride[2] > 1 || !cut_taps(1, s.dilation[2], s.kernel[2]).empty();
+bool depthwise_reorder_profitable(const ConvShape& s) { return depthwise_nhwc_profitable(s) && s.taps() > 1; }
+void depthwise_reorder_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  run_turned(s, y, x, w, bias, false);
 }
-void depthwise_reorder(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
-  run_turned(s, y, x, w, bias, input);
+void depthwise_reorder_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+  run_turned(s, dx, dy, w, bias, true);
 }
 
 }  // namespace rl::cpu::conv512
@@ -77,7 +73,8 @@ bool depthwise_nhwc_applicable(const ConvShape&) { return false; }
 bool depthwise_nhwc_profitable(const ConvShape&) { return false; }
 void depthwise_nhwc_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
 void depthwise_nhwc_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
-bool depthwise_reorder_profitable(const ConvShape&, ConvPass) { return false; }
-void depthwise_reorder(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+bool depthwise_reorder_profitable(const ConvShape&) { return false; }
+void depthwise_reorder_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
+void depthwise_reorder_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

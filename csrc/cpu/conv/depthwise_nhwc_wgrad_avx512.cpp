@@ -134,8 +134,7 @@ template <class F> void sum_images(const ConvShape& s, float* dw, const F& add) 
 }
 
 // The same as add_picture for taps of any number and distance, along rows of places.
-void add_rows(const ConvShape& s, const float* dy, const float* x, __mmask16 m, float* sums) {
-  const int64_t channels = s.groups;
+void add_rows(const ConvShape& s, const float* dy, const float* x, int64_t channels, __mmask16 m, float* sums) {
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh) {
       const float* side = dy + (od * s.out[1] + oh) * s.out[2] * channels;
@@ -186,13 +185,10 @@ void depthwise_nhwc_wgrad(const ConvShape& s, float* dw, const float* dy, const 
   sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
     const float *side = dy + n * s.out_plane() * s.groups + c, *image = x + n * s.in_plane() * s.groups + c;
     if (!cuts.runs.empty()) add_picture(s, cuts, side, image, s.groups, m, sums);
-    else add_rows(s, side, image, m, sums);
+    else add_rows(s, side, image, s.groups, m, sums);
   });
 }
 
-bool depthwise_reorder_wgrad_applicable(const ConvShape& s) {
-  return depthwise_nhwc_applicable(s) && !cut_taps(s.stride[2], s.dilation[2], s.kernel[2]).empty();
-}
 void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   const Cuts cuts(s);
   sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
@@ -200,7 +196,8 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
     Scratch<float> image(in * W), side(out * W);
     to_lanes(x + (n * s.groups + c) * in, some, in, image.get());
     to_lanes(dy + (n * s.groups + c) * out, some, out, side.get());
-    add_picture(s, cuts, side.get(), image.get(), W, m, sums);
+    if (!cuts.runs.empty()) add_picture(s, cuts, side.get(), image.get(), W, m, sums);
+    else add_rows(s, side.get(), image.get(), W, m, sums);
   });
 }
 
@@ -209,7 +206,6 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
 #else
 namespace rl::cpu::conv512 {
 void depthwise_nhwc_wgrad(const ConvShape&, float*, const float*, const float*) {}
-bool depthwise_reorder_wgrad_applicable(const ConvShape&) { return false; }
 void depthwise_reorder_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

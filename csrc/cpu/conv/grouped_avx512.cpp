@@ -180,9 +180,9 @@ bool grouped_applicable(const ConvShape& s) {
     if (s.kernel[d] != 3 || s.dilation[d] != 1 || s.stride[d] > 2) return false;
   return true;
 }
-bool grouped_profitable(const ConvShape& s) { return s.in_plane() + s.out_plane() <= tuning::kReorderPixels; }
+bool grouped_profitable(const ConvShape& s) { return s.batch > 0; }
 
-void grouped(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
+static void grouped(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
   const int64_t channels = s.in_channels, g = channels / s.groups, blocks = channels / W, taps = s.taps();
   const int64_t in = input ? s.out_plane() : s.in_plane(), out = input ? s.in_plane() : s.out_plane();
   const Steps steps(s, input);
@@ -205,6 +205,13 @@ void grouped(const ConvShape& s, float* y, const float* x, const float* w, const
                    from_lanes(results.get(), W, out, y + (n * channels + c) * out);
                  }
                });
+}
+
+void grouped_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  grouped(s, y, x, w, bias, false);
+}
+void grouped_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
+  grouped(s, dx, dy, w, bias, true);
 }
 
 void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
@@ -251,7 +258,8 @@ void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* 
 namespace rl::cpu::conv512 {
 bool grouped_applicable(const ConvShape&) { return false; }
 bool grouped_profitable(const ConvShape&) { return false; }
-void grouped(const ConvShape&, float*, const float*, const float*, const float*, bool) {}
+void grouped_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
+void grouped_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 void grouped_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512
 #endif

@@ -98,19 +98,16 @@ bool im2col_dgrad_profitable(const ConvProblem& p) {
          input_excess(s) > tuning::kIm2colDgradExcess + tuning::kIm2colDgradPerFilter * groups_per_filter(s);
 }
 
-bool small_receptive_field(const ConvShape& s) {
-  return s.in_channels * s.taps() <= tuning::kSmallField && s.taps() > 1 &&
-         s.out_channels >= tuning::kSmallFieldFilters && s.out_plane() >= tuning::kSmallFieldPixels;
-}
-
 bool reorder_profitable(const ConvProblem& p) {
   const ConvShape& s = p.shape;
-  const bool is_double = p.dtype == DType::Float64;
-  if (is_pointwise(s)) return false;
-  if (p.pass == ConvPass::Weight) return is_double && conv512::nhwc_gemm_wgrad_profitable(s, 8);
-  return conv512::nhwc_gemm_profitable(s, p.pass == ConvPass::Input, is_double ? 8 : 16) &&
-         (is_double || (s.groups == 1 && s.dilation[2] >= tuning::kReorderDilation && s.taps() < tuning::kReorderTaps &&
-                        inside_part(s) < tuning::kReorderInside));
+  const bool is_double = p.dtype == DType::Float64, input = p.pass == ConvPass::Input;
+  if (is_pointwise(s) || !conv512::nhwc_gemm_profitable(s, input, is_double ? 8 : 16)) return false;
+  if (is_double) return true;
+  if (s.groups != 1 || takes_winograd_avx512(s, p.pass)) return false;
+  // Each tap of many is an im2col copy less; taps that see padding alone are left out.
+  const int64_t read = input ? s.out_channels : s.in_channels;
+  return (s.taps() >= tuning::kReorderTaps && read >= tuning::kReorderChannels) ||
+         (s.dilation[2] >= tuning::kReorderDilation && inside_part(s) < tuning::kReorderInside);
 }
 
 bool bf16_nchw_profitable(const ConvProblem& p) {

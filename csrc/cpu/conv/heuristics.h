@@ -16,9 +16,6 @@ bool takes_dilated(const ConvShape& s, ConvPass pass);
 bool im2row_profitable(const ConvProblem& p);
 // Few output pixels that each add to many of dx.
 bool im2col_dgrad_profitable(const ConvProblem& p);
-// Many filters that see few values each: nearly all of the work is to write the result or to read its gradient, which
-// a GEMM by an im2col matrix does row by row.
-bool small_receptive_field(const ConvShape& s);
 // Whether images are worth a transpose to NHWC.
 bool reorder_profitable(const ConvProblem& p);
 // Whether bf16 pairs are multiplied, in the layout of p.shape.

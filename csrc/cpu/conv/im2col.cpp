@@ -1,214 +1,223 @@
-// Convolutions as products of matrices: tiles of output places become columns, which are multiplied. For every type and
-// shape; what there is a quicker way for goes that way (select.cpp).
+// Convolutions as GEMMs with an im2col matrix, some pixels and channels at a time. For every type and shape.
 #include "cpu/conv/algorithms.h"
+#include "cpu/conv/reorder.h"
+#include "cpu/conv/tuning.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-// Output places in one tile: the columns should stay in the second-level cache.
-int64_t tile_places(int64_t rows, int64_t plane, size_t item) {
-  int64_t fit = static_cast<int64_t>((768 << 10) / item) / std::max<int64_t>(rows, 1);
-  return std::min(plane, std::max<int64_t>(64, fit / 16 * 16));
-}
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// Rows of a matrix of n columns start in different sets of the cache.
+int64_t row_stride(int64_t n) { return (ceil_div(n, 16) | 1) * 16; }
 
-template <class T> struct Conv {
-  const ConvShape& s;
+template <class T> struct Im2colGemm {
+  const ConvShape s;
   int64_t cg = s.in_channels / s.groups, og = s.out_channels / s.groups;  // channels of one group
-  int64_t rows = cg * s.taps(), in_plane = s.in_plane(), plane = s.out_plane();
-  bool direct = is_pointwise(s);
+  int64_t taps = s.taps(), rows = cg * taps, in_plane = s.in_plane(), plane = s.out_plane();
+  bool pointwise = is_pointwise(s);
+  int64_t images = 1, blocks = 1, tile = 1, tiles = 1;  // a piece has some pixels of one image, or several images
+  int64_t slice = 1, slices = 1;                        // channels
 
-  void add_bias(T* y, int64_t ld, const T* bias, int64_t channels, int64_t places) const {
-    for (int64_t o = 0; o < channels; ++o)
-      for (int64_t p = 0; p < places; ++p) y[o * ld + p] += bias[o];
+  explicit Im2colGemm(const ConvShape& shape) : s(shape) {}
+
+  // Some pixels of one image, or several small images.
+  struct Piece {
+    int64_t n0, n1, p0, p1;
+    int64_t count() const { return (n1 - n0) * (p1 - p0); }
+  };
+  Piece piece(int64_t i) const {
+    const int64_t n = i / tiles * images, p = i % tiles * tile;
+    return {.n0 = n, .n1 = std::min(s.batch, n + images), .p0 = p, .p1 = std::min(plane, p + tile)};
+  }
+  int64_t most_pixels() const { return images * tile; }
+  void cut_channels(int64_t least_slices) {
+    slices = std::clamp(std::max(ceil_div(rows, tuning::kIm2colRows), least_slices), int64_t{1}, cg);
+    slice = ceil_div(cg, slices), slices = ceil_div(cg, slice);
+  }
+  void cut_pixels(int64_t most) {
+    const bool joins = plane <= (pointwise ? tuning::kIm2colPointwisePlane : most / 2);
+    images = joins ? std::clamp<int64_t>(most / plane, 1, s.batch) : 1;
+    blocks = ceil_div(s.batch, images), images = ceil_div(s.batch, blocks);
+    tiles = images > 1 ? 1 : std::max<int64_t>(1, (plane + most * 3 / 4) / most);
+    tile = tiles == 1 ? plane : ceil_div(ceil_div(plane, tiles), 32) * 32, tiles = ceil_div(plane, tile);
+  }
+  // So many pixels that their part of the matrix stays in the second-level cache.
+  int64_t pixels_in_cache() const {
+    const auto fit = static_cast<int64_t>(tuning::kIm2colBytes / sizeof(T)) / (slice * taps);
+    return std::clamp<int64_t>(fit / 32 * 32, 64, tuning::kIm2colPixels);
   }
 
-  // Small pictures: several images side by side in one tile of columns.
-  void forward_images(T* y, const T* x, const T* w, const T* bias, int64_t g, int64_t n0, int64_t n1) const {
-    int64_t places = (n1 - n0) * plane;
-    Scratch<T> columns(rows * places), result(og * places);
-    for (int64_t n = n0; n < n1; ++n)
-      im2col(s, x + (n * s.in_channels + g * cg) * in_plane, cg, 0, plane, columns.get() + (n - n0) * plane, places);
-    conv_gemm(false, false, og, places, rows, w + g * og * rows, rows, columns.get(), places, T(0), result.get(),
-              places);
-    for (int64_t n = n0; n < n1; ++n)
+  // Whether the image itself is the matrix.
+  bool is_matrix(const Piece& q) const { return pointwise && q.n1 - q.n0 == 1; }
+  const T* image_of(const T* x, int64_t n, int64_t g) const { return x + (n * s.in_channels + g * cg) * in_plane; }
+  const T* side_of(const T* dy, int64_t n, int64_t g) const { return dy + (n * s.out_channels + g * og) * plane; }
+  void fill_matrix(const T* x, const Piece& q, int64_t g, int64_t c0, int64_t c1, T* to, int64_t ld) const {
+    const int64_t grain = std::max<int64_t>(1, 65536 / (taps * q.count()));
+    parallel_for(c0, c1, grain, [&](int64_t first, int64_t last) {
+      for (int64_t n = q.n0; n < q.n1; ++n)
+        im2col(s, image_of(x, n, g) + first * in_plane, last - first, q.p0, q.p1,
+               to + (first - c0) * taps * ld + (n - q.n0) * plane, ld);
+    });
+  }
+  // dy (og, count) of several images
+  void join_sides(const T* dy, const Piece& q, int64_t g, T* to, int64_t ld) const {
+    for (int64_t n = q.n0; n < q.n1; ++n)
       for (int64_t o = 0; o < og; ++o) {
-        const T* from = result.get() + o * places + (n - n0) * plane;
-        T* to = y + (n * s.out_channels + g * og + o) * plane;
-        T shift = bias ? bias[g * og + o] : T(0);
-        for (int64_t p = 0; p < plane; ++p) to[p] = from[p] + shift;
+        const T* from = side_of(dy, n, g) + o * plane;
+        std::copy(from, from + plane, to + o * ld + (n - q.n0) * plane);
       }
   }
 
-  void forward(T* y, const T* x, const T* w, const T* bias) const {
-    int64_t tile = tile_places(rows, plane, sizeof(T));
-    int64_t tiles = (plane + tile - 1) / tile;
-    if (!direct && plane < 96 && s.batch > 1) {
-      int64_t images = std::max<int64_t>(1, std::min<int64_t>(s.batch, 192 / plane)),
-              blocks = (s.batch + images - 1) / images;
-      parallel_for(0, blocks * s.groups, 1, [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t)
-          forward_images(y, x, w, bias, t % s.groups, t / s.groups * images,
-                         std::min(s.batch, (t / s.groups + 1) * images));
-      });
-      return;
+  // c = a @ b + beta c; by BLAS, which has no threads, some rows at a time
+  static void multiply(bool ta, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb,
+                       T beta, T* c, int64_t ldc) {
+    if (std::is_floating_point_v<T> && rl::cpu::gemm_available())
+      return conv_gemm(ta, false, m, n, k, a, lda, b, ldb, beta, c, ldc);
+    const int64_t grain = std::max<int64_t>(8, ceil_div(2000000 / std::max<int64_t>(1, n * k), 8) * 8);
+    parallel_for(0, m, grain, [&](int64_t first, int64_t last) {
+      conv_gemm(ta, false, last - first, n, k, ta ? a + first : a + first * lda, lda, b, ldb, beta, c + first * ldc,
+                ldc);
+    });
+  }
+
+  void forward_piece(T* y, const T* x, const T* w, const T* bias, int64_t g, const Piece& q) const {
+    const int64_t count = q.count(), ld = row_stride(count);
+    const bool single = q.n1 - q.n0 == 1;
+    Scratch<T> matrix(is_matrix(q) ? 1 : slice * taps * ld), result(single ? 1 : og * count);
+    T* c = single ? y + (q.n0 * s.out_channels + g * og) * plane + q.p0 : result.get();
+    const int64_t ldc = single ? plane : count;
+    for (int64_t o = 0; single && bias && o < og; ++o) std::fill_n(c + o * ldc, count, bias[g * og + o]);
+    T beta = single && bias ? T(1) : T(0);
+    for (int64_t c0 = 0; c0 < cg; c0 += slice, beta = T(1)) {
+      const int64_t c1 = std::min(cg, c0 + slice);
+      if (!is_matrix(q)) fill_matrix(x, q, g, c0, c1, matrix.get(), ld);
+      const T* seen = is_matrix(q) ? image_of(x, q.n0, g) + c0 * in_plane + q.p0 : matrix.get();
+      multiply(false, og, count, (c1 - c0) * taps, w + g * og * rows + c0 * taps, rows, seen,
+               is_matrix(q) ? in_plane : ld, beta, c, ldc);
     }
-    // Few tiles: all threads build the columns of an image, then share its output channels.
-    if (s.batch * s.groups * tiles < 4) {
-      Scratch<T> columns(direct ? 1 : rows * plane);
-      for (int64_t n = 0; n < s.batch; ++n)
-        for (int64_t g = 0; g < s.groups; ++g) {
-          const T* image = x + (n * s.in_channels + g * cg) * in_plane;
-          if (!direct)
-            parallel_for(
-                0, cg, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, s.taps() * plane)), [&](int64_t a, int64_t b) {
-                  im2col(s, image + a * in_plane, b - a, 0, plane, columns.get() + a * s.taps() * plane, plane);
-                });
-          const T* col = direct ? image : columns.get();
-          int64_t grain = std::max<int64_t>(8, (2000000 / std::max<int64_t>(1, rows * plane) + 7) / 8 * 8);
-          parallel_for(0, og, grain, [&](int64_t a, int64_t b) {
-            int64_t o = g * og + a;
-            T* to = y + (n * s.out_channels + o) * plane;
-            conv_gemm(false, false, b - a, plane, rows, w + o * rows, rows, col, plane, T(0), to, plane);
-            if (bias) add_bias(to, plane, bias + o, b - a, plane);
-          });
+    if (single) return;
+    parallel_for(0, og, std::max<int64_t>(1, 32768 / count), [&](int64_t first, int64_t last) {
+      for (int64_t o = first; o < last; ++o)
+        for (int64_t n = q.n0; n < q.n1; ++n) {
+          const T *from = c + o * ldc + (n - q.n0) * plane, shift = bias ? bias[g * og + o] : T(0);
+          T* to = y + (n * s.out_channels + g * og + o) * plane;
+          for (int64_t p = 0; p < plane; ++p) to[p] = from[p] + shift;
         }
+    });
+  }
+  void forward(T* y, const T* x, const T* w, const T* bias) {
+    cut_channels(1);
+    if (pointwise) slice = cg, slices = 1;
+    cut_pixels(pixels_in_cache());
+    if (blocks * tiles * s.groups < tuning::kIm2colPieces) {  // one after another, each by all threads
+      slice = cg, slices = 1;
+      cut_pixels(std::max(most_pixels(), tuning::kIm2colWhole / rows));
+      for (int64_t i = 0; i < blocks * tiles * s.groups; ++i)
+        forward_piece(y, x, w, bias, i % s.groups, piece(i / s.groups));
       return;
     }
-    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * rows * tile + 1)));
-    parallel_for(0, s.batch * s.groups * tiles, grain, [&](int64_t first, int64_t last) {
-      Scratch<T> columns(direct ? 1 : rows * tile);
-      for (int64_t t = first; t < last; ++t) {
-        int64_t p0 = t % tiles * tile, p1 = std::min(plane, p0 + tile), g = t / tiles % s.groups,
-                n = t / tiles / s.groups;
-        const T* image = x + (n * s.in_channels + g * cg) * in_plane;
-        T* to = y + (n * s.out_channels + g * og) * plane + p0;
-        const T* col = direct ? image + p0 : columns.get();
-        if (!direct) im2col(s, image, cg, p0, p1, columns.get(), p1 - p0);
-        conv_gemm(false, false, og, p1 - p0, rows, w + g * og * rows, rows, col, direct ? plane : p1 - p0, T(0), to,
-                  plane);
-        if (bias) add_bias(to, plane, bias + g * og, og, p1 - p0);
+    const double work = static_cast<double>(og * rows) * static_cast<double>(most_pixels());
+    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (work + 1)));
+    parallel_for(0, blocks * tiles * s.groups, grain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) forward_piece(y, x, w, bias, i % s.groups, piece(i / s.groups));
+    });
+  }
+
+  // dx of some images: the columns w' dy, added where they were seen. Images, groups and slices of channels need
+  // nothing of each other.
+  void input_piece(T* dx, const T* dy, const T* w, int64_t block, int64_t g, int64_t c0, int64_t c1) const {
+    const int64_t k = (c1 - c0) * taps, ld = row_stride(most_pixels());
+    Scratch<T> matrix(k * ld), sides(images > 1 ? og * ld : 1);
+    for (int64_t t = 0; t < tiles; ++t) {
+      const Piece q = piece(block * tiles + t);
+      const T* side = side_of(dy, q.n0, g) + q.p0;
+      if (images > 1) join_sides(dy, q, g, sides.get(), ld), side = sides.get();
+      T* image = dx + (q.n0 * s.in_channels + g * cg + c0) * in_plane;
+      multiply(true, k, q.count(), og, w + g * og * rows + c0 * taps, rows, side, images > 1 ? ld : plane, T(0),
+               is_matrix(q) ? image + q.p0 : matrix.get(), is_matrix(q) ? in_plane : ld);
+      for (int64_t n = q.n0; n < q.n1 && !is_matrix(q); ++n, image += s.in_channels * in_plane) {
+        if (t == 0) std::fill_n(image, (c1 - c0) * in_plane, T(0));
+        col2im(s, image, c1 - c0, q.p0, q.p1, matrix.get() + (n - q.n0) * plane, ld);
+      }
+    }
+  }
+  void input(T* dx, const T* dy, const T* w) {
+    if (og == 0 || plane == 0) return std::fill_n(dx, s.batch * s.in_channels * in_plane, T(0)), void();
+    cut_channels(1);
+    cut_pixels(pixels_in_cache());
+    cut_channels(ceil_div(tuning::kIm2colPieces, blocks * s.groups));
+    const double work = static_cast<double>(og * slice * taps) * static_cast<double>(images * plane);
+    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (work + 1)));
+    parallel_for(0, blocks * s.groups * slices, grain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t c0 = i % slices * slice, g = i / slices % s.groups;
+        input_piece(dx, dy, w, i / slices / s.groups, g, c0, std::min(cg, c0 + slice));
       }
     });
   }
 
-  // dx: columns = w' dy, added back. Images, groups and slices of channels are independent.
-  void input(T* dx, const T* dy, const T* w) const {
-    if (og == 0 || plane == 0) {
-      std::fill(dx, dx + s.batch * s.in_channels * in_plane, T(0));
-      return;
+  // Sums for some channels over the pieces [first, last): to (og, k) or, transposed, (k, og).
+  void weight_sums(T* to, int64_t ld_to, bool transposed, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1,
+                   int64_t first, int64_t last) const {
+    const int64_t k = (c1 - c0) * taps, most = row_stride(most_pixels());
+    const bool copies = !pointwise || images > 1;
+    Scratch<T> matrix(copies ? k * most : 1), sides(images > 1 ? og * most : 1);
+    for (int64_t i = first; i < last; ++i) {
+      const Piece q = piece(i);
+      const int64_t count = q.count(), ld = copies ? most : in_plane, ld_side = images > 1 ? most : plane;
+      if (copies) fill_matrix(x, q, g, c0, c1, matrix.get(), most);
+      if (images > 1) join_sides(dy, q, g, sides.get(), most);
+      const T* seen = copies ? matrix.get() : image_of(x, q.n0, g) + c0 * in_plane + q.p0;
+      const T* side = images > 1 ? sides.get() : side_of(dy, q.n0, g) + q.p0;
+      const T beta = i > first ? T(1) : T(0);
+      if (transposed) conv_gemm(false, true, k, og, count, seen, ld, side, ld_side, beta, to, ld_to);
+      else conv_gemm(false, true, og, k, count, side, ld_side, seen, ld, beta, to, ld_to);
     }
-    int64_t slices = s.batch * s.groups >= 4 ? 1 : std::min<int64_t>(cg, 8),
-            slice = (cg + slices - 1) / std::max<int64_t>(slices, 1);
-    slices = slice ? (cg + slice - 1) / slice : 0;
-    int64_t tile = tile_places(slice * s.taps(), plane, sizeof(T));
-    int64_t grain =
-        std::max<int64_t>(1, static_cast<int64_t>(1e6 / (static_cast<double>(og) * slice * s.taps() * plane + 1)));
-    parallel_for(0, s.batch * s.groups * slices, grain, [&](int64_t first, int64_t last) {
-      Scratch<T> columns(direct ? 1 : slice * s.taps() * tile);
-      for (int64_t t = first; t < last; ++t) {
-        int64_t c0 = t % slices * slice, c1 = std::min(cg, c0 + slice), g = t / slices % s.groups,
-                n = t / slices / s.groups;
-        T* image = dx + (n * s.in_channels + g * cg + c0) * in_plane;
-        int64_t k = (c1 - c0) * s.taps();
-        const T* from = dy + (n * s.out_channels + g * og) * plane;
-        const T* weights = w + g * og * rows + c0 * s.taps();
-        if (direct) {
-          conv_gemm(true, false, k, plane, og, weights, rows, from, plane, T(0), image, plane);
-          continue;
-        }
-        std::fill(image, image + (c1 - c0) * in_plane, T(0));
-        for (int64_t p0 = 0; p0 < plane; p0 += tile) {
-          int64_t p1 = std::min(plane, p0 + tile);
-          conv_gemm(true, false, k, p1 - p0, og, weights, rows, from + p0, plane, T(0), columns.get(), p1 - p0);
-          col2im(s, image, c1 - c0, p0, p1, columns.get(), p1 - p0);
-        }
+  }
+  // Slices of channels need nothing of each other. Where they are few, runs of pixels have sums of their own, which are
+  // added in order.
+  void weight(T* dw, const T* dy, const T* x) {
+    const int64_t size = s.out_channels * rows, pixels = s.batch * plane;
+    if (pixels == 0) return std::fill_n(dw, size, T(0)), void();
+    cut_channels(1);
+    cut_pixels(pixels_in_cache());
+    const int64_t pieces = blocks * tiles, most = std::clamp<int64_t>(tuning::kIm2colSums / size, 1, pieces);
+    int64_t runs = std::clamp<int64_t>(ceil_div(tuning::kIm2colPieces, slices * s.groups), 1, most);
+    cut_channels(ceil_div(tuning::kIm2colPieces, runs * s.groups));
+    // The GEMM transposes either what is seen, for each piece, or dy, and then its result.
+    const bool transposed = sizeof(T) <= 8 && rows * pixels > og * (rows + pixels);
+    Scratch<T> sums((transposed ? runs : runs - 1) * size);
+    auto sums_of = [&](int64_t run) {
+      return transposed ? sums.get() + run * size : run ? sums.get() + (run - 1) * size : dw;
+    };
+    parallel_for(0, runs * s.groups * slices, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t c0 = i % slices * slice, g = i / slices % s.groups, run = i / slices / s.groups;
+        T* to = sums_of(run) + g * og * rows + c0 * taps * (transposed ? og : 1);
+        weight_sums(to, transposed ? og : rows, transposed, dy, x, g, c0, std::min(cg, c0 + slice), pieces * run / runs,
+                    pieces * (run + 1) / runs);
       }
     });
-  }
-
-  // dw = dy columns', summed over images in order. The work is cut into slices of channels, which need nothing of each
-  // other, or, where the filters are few, into runs of images with sums of their own, added in order.
-  void weight(T* dw, const T* dy, const T* x) const {
-    if (s.batch == 0 || plane == 0) {
-      std::fill(dw, dw + s.out_channels * rows, T(0));
-      return;
-    }
-    constexpr int64_t kRuns = 8;
-    int64_t whole = tile_places(rows, plane, sizeof(T)),
-            tiles = plane < 96 ? 1 : (plane + whole - 1) / whole;  // of one image
-    if (og * rows <= 65536 && s.batch * tiles >= kRuns) {
-      int64_t pieces = s.batch * tiles, size = s.out_channels * rows;
-      Scratch<T> sums((kRuns - 1) * size);
-      parallel_for(0, kRuns * s.groups, 1, [&](int64_t first, int64_t last) {
-        for (int64_t t = first; t < last; ++t) {
-          int64_t run = t % kRuns, g = t / kRuns;
-          T* to = run ? sums.get() + (run - 1) * size : dw;
-          weight_part(to, dy, x, g, 0, cg, 0, og, pieces * run / kRuns, pieces * (run + 1) / kRuns, tiles);
-        }
-      });
-      parallel_for(0, size, 8192, [&](int64_t first, int64_t last) {
-        for (int64_t r = 0; r < kRuns - 1; ++r)
-          for (int64_t i = first; i < last; ++i) dw[i] += sums[r * size + i];
-      });
-      return;
-    }
-    int64_t slice = std::min(cg, std::max((cg + 7) / 8, (127 + s.taps()) / s.taps())),
-            slices = (cg + slice - 1) / slice;
-    int64_t part = slices * s.groups >= 4 ? og : std::min(og, std::max<int64_t>((og + 3) / 4, 16)),
-            parts = (og + part - 1) / part;
-    parallel_for(0, s.groups * slices * parts, 1, [&](int64_t first, int64_t last) {
-      for (int64_t t = first; t < last; ++t) {
-        int64_t o = t % parts * part, c = t / parts % slices * slice, g = t / parts / slices;
-        weight_part(dw, dy, x, g, c, std::min(cg, c + slice), o, std::min(og, o + part), 0, s.batch, 1);
-      }
+    T* total = sums_of(0);
+    parallel_for(0, runs > 1 ? size : 0, 8192, [&](int64_t first, int64_t last) {
+      for (int64_t run = 1; run < runs; ++run)
+        for (int64_t i = first; i < last; ++i) total[i] += sums_of(run)[i];
     });
-  }
-
-  // dw of some channels of a group, from the pieces [n0, n1); an image has `tiles` of them
-  void weight_part(T* dw, const T* dy, const T* x, int64_t g, int64_t c0, int64_t c1, int64_t o0, int64_t o1,
-                   int64_t n0, int64_t n1, int64_t tiles) const {
-    int64_t k = (c1 - c0) * s.taps(), m = o1 - o0, tile = tile_places(k, plane, sizeof(T));
-    // Images of small pictures are put side by side, for longer sums in one product.
-    int64_t images = plane < 96 ? std::min(n1 - n0, std::max<int64_t>(1, 256 / plane)) : 1;
-    int64_t share = (plane + tiles - 1) / tiles;  // places of one piece
-    bool gather = images > 1;
-    Scratch<T> columns(direct && !gather ? 1 : k * (gather ? images * plane : tile)),
-        sides(gather ? m * images * plane : 1);
-    T* to = dw + (g * og + o0) * rows + c0 * s.taps();
-    T beta = T(0);
-    auto image = [&](int64_t n) { return x + (n * s.in_channels + g * cg + c0) * in_plane; };
-    auto side = [&](int64_t n) { return dy + (n * s.out_channels + g * og + o0) * plane; };
-    for (int64_t n = n0; n < n1 && gather; n += images) {
-      int64_t count = std::min(images, n1 - n), places = count * plane;
-      for (int64_t i = 0; i < count; ++i) {
-        im2col(s, image(n + i), c1 - c0, 0, plane, columns.get() + i * plane, places);
-        for (int64_t o = 0; o < m; ++o)
-          std::copy(side(n + i) + o * plane, side(n + i) + (o + 1) * plane, sides.get() + o * places + i * plane);
-      }
-      conv_gemm(false, true, m, k, places, sides.get(), places, columns.get(), places, beta, to, rows);
-      beta = T(1);
-    }
-    for (int64_t t = n0; t < n1 && !gather; ++t)
-      for (int64_t n = t / tiles, p0 = t % tiles * share, end = std::min(plane, p0 + share); p0 < end; p0 += tile) {
-        int64_t places = std::min(end - p0, tile);
-        const T* col = direct ? image(n) + p0 : columns.get();
-        if (!direct) im2col(s, image(n), c1 - c0, p0, p0 + places, columns.get(), places);
-        conv_gemm(false, true, m, k, places, side(n) + p0, plane, col, direct ? plane : places, beta, to, rows);
-        beta = T(1);
-      }
+    if constexpr (sizeof(T) <= 8)
+      if (transposed) transpose_planes(total, s.groups, rows, og, dw);
   }
 };
 
 }  // namespace
 
 template <class T> void im2col_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
-  Conv<T>{s}.forward(y, x, w, bias);
+  Im2colGemm<T>(s).forward(y, x, w, bias);
 }
 template <class T> void im2col_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w) {
-  Conv<T>{s}.input(dx, dy, w);
+  Im2colGemm<T>(s).input(dx, dy, w);
 }
 template <class T> void im2col_wgrad(const ConvShape& s, T* dw, const T* dy, const T* x) {
-  Conv<T>{s}.weight(dw, dy, x);
+  Im2colGemm<T>(s).weight(dw, dy, x);
 }
 
 #define IM2COL(T)                                                                      \

@@ -302,14 +302,14 @@ bool nhwc_gemm_profitable(const ConvShape& s, bool input, int lanes) {
   const int64_t padded = (out + lanes - 1) / lanes * lanes;
   return (steps ? padded < 2 * out : 3 * padded < 4 * out) && in * s.kernel[2] >= (input ? 4 : 8);
 }
-template <class T> void nhwc_gemm(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
+template <class T> void nhwc_gemm_forward(const ConvShape& s, T* y, const T* x, const T* w, const T* bias) {
   run_rows(s, y, x, w, bias, false);
 }
 template <class T> void nhwc_gemm_dgrad(const ConvShape& s, T* dx, const T* dy, const T* w, const T* bias) {
   run_rows(s, dx, dy, w, bias, true);
 }
-template void nhwc_gemm(const ConvShape&, float*, const float*, const float*, const float*);
-template void nhwc_gemm(const ConvShape&, double*, const double*, const double*, const double*);
+template void nhwc_gemm_forward(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm_forward(const ConvShape&, double*, const double*, const double*, const double*);
 template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
 template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
 
@@ -319,10 +319,10 @@ template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const do
 namespace rl::cpu::conv512 {
 bool nhwc_gemm_applicable(const ConvShape&) { return false; }
 bool nhwc_gemm_profitable(const ConvShape&, bool, int) { return false; }
-template <class T> void nhwc_gemm(const ConvShape&, T*, const T*, const T*, const T*) {}
+template <class T> void nhwc_gemm_forward(const ConvShape&, T*, const T*, const T*, const T*) {}
 template <class T> void nhwc_gemm_dgrad(const ConvShape&, T*, const T*, const T*, const T*) {}
-template void nhwc_gemm(const ConvShape&, float*, const float*, const float*, const float*);
-template void nhwc_gemm(const ConvShape&, double*, const double*, const double*, const double*);
+template void nhwc_gemm_forward(const ConvShape&, float*, const float*, const float*, const float*);
+template void nhwc_gemm_forward(const ConvShape&, double*, const double*, const double*, const double*);
 template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
 template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
 }  // namespace rl::cpu::conv512

@@ -21,20 +21,4 @@ template <class T> void transpose_planes(const T* from, int64_t images, int64_t 
   });
 }
 
-template <class T> struct Reordered {
-  const ConvShape& s;
-  ConvShape nhwc = s;
-  Scratch<T> x, y;
-
-  explicit Reordered(const ConvShape& shape) : s(shape) {
-    nhwc.channels_last = true;
-    x.reset(s.batch * s.in_channels * s.in_plane());
-    y.reset(s.batch * s.out_channels * s.out_plane());
-  }
-  void read_x(const T* from) { transpose_planes(from, s.batch, s.in_channels, s.in_plane(), x.get()); }
-  void read_y(const T* from) { transpose_planes(from, s.batch, s.out_channels, s.out_plane(), y.get()); }
-  void write_x(T* to) { transpose_planes(x.get(), s.batch, s.in_plane(), s.in_channels, to); }
-  void write_y(T* to) { transpose_planes(y.get(), s.batch, s.out_plane(), s.out_channels, to); }
-};
-
 }  // namespace rl::RL_ISA

@@ -15,25 +15,23 @@ inline constexpr double kWinogradUsefulOutputs = 0.45, kDilatedUsefulOutputs = 0
 inline constexpr double kBf16Macs = 1.5e8;
 inline constexpr int64_t kBf16WgradPixels = 512;
 
-// Depthwise: filters per channel; channels that fill registers; pixels of an image and its result that stay in the
-// second-level cache sixteen channels at a time.
-inline constexpr int64_t kDepthwiseMultiplier = 4, kDepthwiseNhwcChannels = 12, kReorderPixels = 26000;
-
-// Many filters with a small receptive field (C * taps).
-inline constexpr int64_t kSmallField = 32, kSmallFieldFilters = 64, kSmallFieldPixels = 64;
+// Depthwise: filters per channel; channels that fill registers.
+inline constexpr int64_t kDepthwiseMultiplier = 4, kDepthwiseNhwcChannels = 12;
 
 // im2row: width of a filter that is worth copying in rows; see input_excess() for the rest.
 inline constexpr int64_t kIm2rowWidth = 4, kIm2rowPixels = 256, kIm2rowFilters = 4, kIm2rowGroupChannels = 8;
 inline constexpr double kIm2rowExcess = 3, kIm2rowDgradExcess = 1.5, kIm2rowDgradPerFilter = 4,
                         kIm2colDgradExcess = 2.5, kIm2colDgradPerFilter = 16;
 
-// NCHW images are transposed for nhwc_gemm where dilation is so large, taps so few, and so much of them sees padding.
-inline constexpr int64_t kReorderDilation = 6, kReorderTaps = 64;
-inline constexpr double kReorderInside = 0.75;
+// im2col: bytes of the matrix, its rows, and pixels at a time; pieces of work that are enough, and the elements of the
+// matrix where they are not; planes of 1x1 filters that are copied side by side; elements of the partial sums of dw.
+inline constexpr int64_t kIm2colBytes = 384 << 10, kIm2colRows = 512, kIm2colPixels = 1024, kIm2colPieces = 8,
+                         kIm2colWhole = 1 << 22, kIm2colPointwisePlane = 160, kIm2colSums = 1 << 22;
 
-// Dots for the gradient wrt weight: values that a filter sees, with any stride; output pixels. (64 is also a limit of
-// its buffers.)
-inline constexpr int64_t kDotMostColumns = 64, kDotCheapColumns = 12, kDotPixels = 512;
+// NCHW images are transposed for nhwc_gemm where taps and channels are many, or dilation is large and much of what taps
+// see is padding.
+inline constexpr int64_t kReorderTaps = 16, kReorderChannels = 16, kReorderDilation = 4;
+inline constexpr double kReorderInside = 0.75;
 
 }  // namespace rl::cpu::conv::tuning
 

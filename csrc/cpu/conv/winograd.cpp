@@ -224,5 +224,8 @@ bool winograd(const ConvShape& s, float* y, const float* x, const float* w, cons
   }
   return true;
 }
+bool winograd_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  return winograd(s, y, x, w, bias, false);
+}
 
 }  // namespace rl::RL_ISA

@@ -252,6 +252,9 @@ bool winograd(const ConvShape& s, float* y, const float* x, const float* w, cons
   float* memory = s.workspace ? static_cast<float*>(s.workspace) : own.get();
   return plan.by_tiles ? run_by_tiles(plan, f, y, x, bias, memory) : run_by_channels(plan, f, y, x, bias, memory);
 }
+bool winograd_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+  return winograd(s, y, x, w, bias, false);
+}
 
 }  // namespace rl::cpu::conv512
 #include "cpu/avx512_end.h"
@@ -262,5 +265,6 @@ bool winograd_applicable(const ConvShape&) { return false; }
 bool winograd_profitable(const ConvShape&) { return false; }
 int64_t winograd_workspace(const ConvShape&) { return 0; }
 bool winograd(const ConvShape&, float*, const float*, const float*, const float*, bool) { return false; }
+bool winograd_forward(const ConvShape&, float*, const float*, const float*, const float*) { return false; }
 }  // namespace rl::cpu::conv512
 #endif

@@ -139,7 +139,7 @@ int64_t dilated_workspace(const ConvShape& s, ConvPass pass) {
   return copies + winograd_room(pass == ConvPass::Input ? turned(parts.each) : parts.each);
 }
 
-bool dilated(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
+bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   Parts parts(s);
   const Room room(parts, s);
   parts.deal_x(x, room.x);
