@@ -47,7 +47,7 @@ void (*reclaim_hook)() = nullptr;
 
 const bool cache_limit_is_set = [] {
   int64_t quarter = physical_bytes() / 4, most = int64_t{4} << 30;
-  cache.cache_limit = quarter < most ? quarter : most;
+  cache.cache_limit = kSanitized ? 0 : quarter < most ? quarter : most;
   return true;
 }();
 
@@ -68,10 +68,10 @@ void* map_block(size_t bytes) {
 }
 
 void* system_allocate(size_t bytes) {
-  return bytes >= kMappedBytes ? map_block(bytes) : std::aligned_alloc(kMemoryAlignment, bytes);
+  return bytes >= kMappedBytes && !kSanitized ? map_block(bytes) : std::aligned_alloc(kMemoryAlignment, bytes);
 }
 void system_free(void* memory, size_t bytes) {
-  if (bytes >= kMappedBytes) munmap(memory, bytes);
+  if (bytes >= kMappedBytes && !kSanitized) munmap(memory, bytes);
   else std::free(memory);
 }
 
@@ -122,10 +122,10 @@ void* allocate_slow(size_t bytes) {
   auto give = [&](void* block) {
     count_live(bytes);
 #ifdef __SANITIZE_ADDRESS__
-    // With the cache off, what rounding adds to a block is out of bounds too (but for the link of a free block).
+    // What rounding adds to a block is out of bounds too (but for the link of a free block).
     size_t used = bytes < sizeof(FreeBlock) ? sizeof(FreeBlock) : bytes;
-    if (cache.cache_limit == 0 && static_cast<size_t>(capacity) < kMappedBytes)
-      ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used, static_cast<size_t>(capacity) - used);
+    ASAN_UNPOISON_MEMORY_REGION(block, used);  // of one that was kept
+    ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used, static_cast<size_t>(capacity) - used);
 #endif
     return block;
   };

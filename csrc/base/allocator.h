@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+#include "base/sanitized.h"
+
 namespace rl {
 
 inline constexpr size_t kMemoryAlignment = 64;
@@ -68,7 +70,7 @@ inline void count_live(size_t bytes) {
 // more or the limit would be passed.
 inline void* allocate(size_t bytes) {
   using namespace detail;
-  if (bytes <= kLargestBlock && bytes != 0) [[likely]] {
+  if (!kSanitized && bytes <= kLargestBlock && bytes != 0) [[likely]] {
     int c = size_class(bytes);
     FreeBlock* block = cache.free[c];
     if (block && cache.stats.live_bytes + static_cast<int64_t>(bytes) <= cache.live_limit) [[likely]] {

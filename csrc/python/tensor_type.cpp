@@ -6,6 +6,7 @@
 
 #include "autograd/hooks.h"
 #include "autograd/meta.h"
+#include "base/sanitized.h"
 #include "ops/ops.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
@@ -23,7 +24,7 @@ PyTypeObject* g_tensor_type = nullptr;
 namespace {
 
 // Dead tensors of the base class, reused: a small op makes no call to malloc.
-constexpr size_t kMaxSpare = 512;
+constexpr size_t kMaxSpare = kSanitized ? 0 : 512;
 std::vector<TensorObject*>& spare() {
   static auto* list = new std::vector<TensorObject*>;
   return *list;

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "base/allocator.h"
 #include "base/check.h"
+#include "base/sanitized.h"
 
 namespace rl {
 namespace {
@@ -24,7 +25,7 @@ inline void release_on(Device device, void* memory, int64_t bytes) {
   if (has_backend(device)) backend(device).memory->release(device, memory, bytes);  // else it went with its device
 }
 
-constexpr size_t kMaxSpare = 256;
+constexpr size_t kMaxSpare = kSanitized ? 0 : 256;
 std::vector<void*>& spare() {  // headers of dead storages, reused: a small tensor costs no malloc
   static std::vector<void*> list;
   return list;

@@ -3,11 +3,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/sanitized.h"
+
 namespace rl {
 namespace {
 
-constexpr size_t kHeader = 64;                    // holds the block's size and keeps the alignment
-constexpr size_t kKeepLargest = size_t{8} << 20;  // bytes
+constexpr size_t kHeader = 64;                                     // holds the block's size and keeps the alignment
+constexpr size_t kKeepLargest = kSanitized ? 0 : size_t{8} << 20;  // bytes
 constexpr int kSlots = 6;
 
 struct Kept {
@@ -43,9 +45,10 @@ void* scratch_take(size_t bytes) {
   }
   CHECK(bytes <= SIZE_MAX / 4, OutOfMemory, "cannot allocate ", static_cast<uint64_t>(bytes),
         " bytes of scratch memory");
-  size_t rounded = (bytes + 63) / 64 * 64;
-  void* raw = std::aligned_alloc(64, rounded + kHeader);
-  CHECK(raw, OutOfMemory, "cannot allocate ", static_cast<uint64_t>(bytes), " bytes of scratch memory");
+  size_t rounded = kSanitized ? bytes : (bytes + 63) / 64 * 64;
+  void* raw = nullptr;
+  CHECK(posix_memalign(&raw, 64, rounded + kHeader) == 0, OutOfMemory, "cannot allocate ", static_cast<uint64_t>(bytes),
+        " bytes of scratch memory");
   size_of(raw) = rounded;
   return static_cast<char*>(raw) + kHeader;
 }

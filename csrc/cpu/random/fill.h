@@ -17,8 +17,9 @@ struct FreeScratch {
   void operator()(void* memory) const { std::free(memory); }
 };
 template <class T> std::unique_ptr<T, FreeScratch> scratch(int64_t count) {
-  void* memory = std::aligned_alloc(64, (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64);
-  CHECK(memory != nullptr, OutOfMemory, "out of memory: no scratch space for ", count, " random numbers");
+  void* memory = nullptr;
+  CHECK(posix_memalign(&memory, 64, static_cast<size_t>(count) * sizeof(T)) == 0, OutOfMemory,
+        "out of memory: no scratch space for ", count, " random numbers");
   return std::unique_ptr<T, FreeScratch>(static_cast<T*>(memory));
 }
 
