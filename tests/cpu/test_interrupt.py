@@ -89,6 +89,12 @@ def chosen():
 def rows():
     return torch.unique((many * 3).int().view(-1, 8), dim=0)
 
+def one_plane():
+    return torch.nn.functional.max_pool2d(x[:1_000_000].view(1, 1, 1000, 1000), 41, 1)
+
+def largest():
+    return torch.topk(many, 20_000_000)
+
 def prime():
     return torch.fft.fft(many[:4_194_301])
 
@@ -155,7 +161,19 @@ def test_a_long_op_stops(work, threads):
 
 
 @pytest.mark.parametrize(
-    "work", ["indexed", "drawn", "samples", "totals", "listed", "chosen", "rows", "prime"]
+    "work",
+    [
+        "indexed",
+        "drawn",
+        "samples",
+        "totals",
+        "listed",
+        "chosen",
+        "rows",
+        "prime",
+        "one_plane",
+        "largest",
+    ],
 )
 def test_what_one_thread_does_alone_stops(work):
     assert run(work, 1) == ["KeyboardInterrupt", "early", "100000.0"]

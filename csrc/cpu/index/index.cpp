@@ -1,17 +1,21 @@
 #include "cpu/index/index.h"
 
+#include "base/interrupt.h"
+
 namespace rl::RL_ISA {
 
 namespace {
 
 template <class I> void repeat_of(int64_t* out, int64_t total, const I* repeats, int64_t step, int64_t n) {
   int64_t sum = 0;
+  AsksSeldom asks;
   for (int64_t i = 0; i < n; ++i) {
     int64_t count = repeats[i * step];
     CHECK(count >= 0, Runtime, "repeat_interleave: repeats can not be negative, got ", count);
     CHECK(count <= total - sum, Runtime, "repeat_interleave: the repeats sum to more than output_size = ", total);
     for (int64_t j = 0; j < count; ++j) out[sum + j] = i;
     sum += count;
+    asks(count + 1);
   }
   CHECK(sum == total, Runtime, "repeat_interleave: the repeats sum to ", sum, ", not to output_size = ", total);
 }
@@ -26,7 +30,9 @@ template <class I> void triangle_of(const View& out, int64_t rows, int64_t colum
   I *r = out.as<I>(), *c = r + out.strides[0];
   int64_t n = out.sizes[1], step = out.strides[1], i = 0;
   int64_t edge = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
+  AsksSeldom asks;
   for (int64_t row = 0; row < rows && i < n; ++row) {
+    asks(columns);
     int64_t split = row + edge + (upper ? 0 : 1);
     split = split < 0 ? 0 : split > columns ? columns : split;
     for (int64_t column = upper ? split : 0; column < (upper ? columns : split) && i < n; ++column, ++i) {

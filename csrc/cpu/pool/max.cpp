@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/interrupt.h"
 #include "base/parallel.h"
 #include "cpu/loops/scratch.h"
 #include "cpu/pool/pool.h"
@@ -86,8 +87,11 @@ template <class T, class Even>
 void max_plane(const PoolWindows& w, const Even& even, Taps<T>& taps, T* y, int64_t* indices, const T* x) {
   const EvenRun& run = even.columns;
   auto from = [&](int64_t c) { return indices ? indices + c : nullptr; };
+  const int64_t row_work = w.out[2] * window_taps(w);
+  AsksSeldom asks;
   for (int64_t a = 0; a < w.out[0]; ++a)
     for (int64_t b = 0; b < w.out[1]; ++b, y += w.out[2], indices = from(w.out[2])) {
+      asks(row_work);
       if constexpr (kInVectors<T>) {
         const bool full = even.full(w, b);
         if (full || even.many(kLanes<T>)) {

@@ -25,11 +25,16 @@ template <class T> compute_t<T> pool_divisor(const PoolWindows& w, int64_t a, in
   return static_cast<compute_t<T>>(w.share[0][a] * w.share[1][b] * w.share[2][c]);
 }
 
-inline int64_t plane_grain(const PoolWindows& w) {
+// Elements of a window in the middle.
+inline int64_t window_taps(const PoolWindows& w) {
   int64_t taps = 1;
   for (int d = 0; d < 3; ++d)
     if (w.out[d] > 0) taps *= std::max<int64_t>(1, w.end[d][w.out[d] / 2] - w.start[d][w.out[d] / 2]);
-  return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, w.out_plane() * taps));
+  return taps;
+}
+
+inline int64_t plane_grain(const PoolWindows& w) {
+  return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, w.out_plane() * window_taps(w)));
 }
 
 // The types whose windows run in vectors.

@@ -278,7 +278,7 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
       int key_bits = 8 * static_cast<int>(sizeof(T));
       if (k > n / 4) {
         if (n > kFew) memory = items_for<Item>(2 * n), best = memory.get();
-        load_items<Item>(x, rows.stride[0], 0, n, largest, best);
+        load_row<Item>(x, rows.stride[0], n, largest, best);
         best = sort_items(best, best + n, n, key_bits);
       } else if (k <= kFew) {
         smallest_few<Item>(x, rows.stride[0], n, k, largest, best);
@@ -289,7 +289,8 @@ void topk_of(const View& values, const View& indices, const View& in, int64_t k,
       }
       T* v = values.as<T>() + at[1];
       int64_t* p = indices.as<int64_t>() + at[2];
-      for (int64_t i = 0; i < k; ++i) {
+      AsksSeldom asks;
+      for (int64_t i = 0; i < k; ++i, asks()) {
         v[i * rows.stride[1]] = x[index_of(best[i]) * rows.stride[0]];
         p[i * rows.stride[2]] = index_of(best[i]);
       }
