@@ -1,5 +1,7 @@
 """Models of torchvision: the same names, parameters, initial values and outputs."""
 
+from __future__ import annotations
+
 from .alexnet import *
 from .convnext import *
 from .densenet import *
@@ -32,3 +34,12 @@ from . import (
     segmentation as segmentation,
     video as video,
 )
+
+
+TYPE_CHECKING = False
+if (
+    TYPE_CHECKING
+):  # builders, and the enumerations of their weights, are entered while their modules are loaded
+    from typing import Any
+
+    def __getattr__(name: str) -> Any: ...

@@ -8,8 +8,9 @@ import inspect
 import operator
 import sys
 import warnings
+from collections.abc import Callable
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, TypeVar
 
 from .._internally_replaced_utils import load_state_dict_from_url
 from . import _files
@@ -29,7 +30,7 @@ _BUILDERS: dict = {}  # name: builder
 class Weights:
     """A file of trained weights: where it is, what prepares images for it, what is known of it."""
 
-    def __init__(self, url, transforms, meta):
+    def __init__(self, url: Any, transforms: Any, meta: Any) -> None:
         self.url = url
         self.transforms = transforms
         self.meta = meta
@@ -39,7 +40,7 @@ class WeightsEnum(enum.Enum):
     """The files of trained weights of one model."""
 
     @classmethod
-    def verify(cls, obj):
+    def verify(cls, obj: Any) -> Any:
         """A member from a member, from its name ("DEFAULT" among them), or None."""
         if isinstance(obj, str):
             return cls[obj.removeprefix(cls.__name__ + ".")]
@@ -49,15 +50,15 @@ class WeightsEnum(enum.Enum):
             )
         return obj
 
-    def get_state_dict(self, *args, **kwargs):
+    def get_state_dict(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The weights themselves, from the cache or the network."""
         url: Any = self.url
         return load_state_dict_from_url(url, *args, **kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return getattr, (type(self), self.name)
 
     url = property(operator.attrgetter("value.url"))
@@ -68,14 +69,14 @@ class WeightsEnum(enum.Enum):
 class _Meta(dict):
     """What is known of weights; the names of ImageNet's classes are fetched when asked for."""
 
-    def __missing__(self, key):
+    def __missing__(self, key: Any) -> Any:
         if key != "categories":
             raise KeyError(key)
         self[key] = _files.imagenet_categories()
         return self[key]
 
 
-def weights_class(model, module):
+def weights_class(model: Any, module: Any) -> Any:
     """The enumeration of a model's weights, from the table of files."""
     name, rows = _files.rows(model)
     members = {}
@@ -91,14 +92,17 @@ def weights_class(model, module):
     return found
 
 
-def _preset(name, **options):
+def _preset(name: Any, **options: Any) -> Any:
     """What prepares images, made when called: Pillow and transforms are not needed before."""
     from rushlight.vision.transforms import _presets
 
     return getattr(_presets, name)(**options)
 
 
-def entry(builder):
+_M = TypeVar("_M")
+
+
+def entry(builder: Callable[..., _M]) -> Callable[..., _M]:
     """A builder of a model, registered by its name. It gets the model's own arguments; weights=, pretrained= and progress=
     are taken here. A builder with a parameter `weights` gets the verified member too. Its module gets the enumeration.
     """
@@ -111,13 +115,13 @@ def entry(builder):
     wants_weights = "weights" in inspect.signature(builder).parameters
 
     @functools.wraps(builder)
-    def build(*args, weights=None, progress=True, **kwargs):
+    def build(*args: Any, weights: Any = None, progress: bool = True, **kwargs: Any) -> Any:
         weights = _chosen(name, kinds, args, weights, kwargs)
         if len(args) > 1:
             progress = args[1]
         if weights is not None:
             _fit_classes(weights, kwargs)
-        model = builder(weights=weights, **kwargs) if wants_weights else builder(**kwargs)
+        model: Any = builder(weights=weights, **kwargs) if wants_weights else builder(**kwargs)
         if weights is not None:
             finish = getattr(model, "_adapt_state_dict", lambda state: state)
             model.load_state_dict(finish(weights.get_state_dict(progress=progress, check_hash=True)))
@@ -136,7 +140,7 @@ def entry(builder):
     return build
 
 
-def _chosen(name, kinds, args, weights, kwargs):
+def _chosen(name: Any, kinds: Any, args: Any, weights: Any, kwargs: Any) -> Any:
     """The member that weights=, an old pretrained= or a positional argument means."""
     if args:
         if weights is not None or len(args) > 2:
@@ -161,7 +165,7 @@ def _chosen(name, kinds, args, weights, kwargs):
     return kinds.verify(weights)
 
 
-def _fit_classes(weights, kwargs):
+def _fit_classes(weights: Any, kwargs: Any) -> None:
     """The number of classes that the weights are for; another one that was asked for is refused."""
     if "raft" in weights.url:
         return
@@ -171,7 +175,7 @@ def _fit_classes(weights, kwargs):
         raise ValueError(f"The parameter 'num_classes' expected value {classes} but got {asked} instead.")
 
 
-def list_models(module=None, include=None, exclude=None):
+def list_models(module: Any = None, include: Any = None, exclude: Any = None) -> list[Any]:
     """The names of all models, or of those of a module; include and exclude are patterns such as "resnet*"."""
     names = set(_BUILDERS)
     if module is not None:
@@ -185,11 +189,11 @@ def list_models(module=None, include=None, exclude=None):
     return sorted(names)
 
 
-def _home(name):
+def _home(name: Any) -> Any:
     return _BUILDERS[name].__module__.removeprefix("rushlight.vision")
 
 
-def get_model_builder(name):
+def get_model_builder(name: Any) -> Any:
     """The function that builds a model of this name."""
     try:
         return _BUILDERS[name.lower()]
@@ -202,17 +206,17 @@ def get_model_builder(name):
         ) from None
 
 
-def get_model(name, **config):
+def get_model(name: Any, **config: Any) -> Any:
     """A model by its name, with the arguments of its builder."""
     return get_model_builder(name)(**config)
 
 
-def get_model_weights(name):
+def get_model_weights(name: Any) -> Any:
     """The enumeration of a model's weights, from its name or its builder."""
     return (name if callable(name) else get_model_builder(name)).weights_class
 
 
-def get_weight(name):
+def get_weight(name: Any) -> Any:
     """A member of an enumeration of weights from its full name: "ResNet50_Weights.IMAGENET1K_V2"."""
     kind, _, member = name.partition(".")
     for builder in _BUILDERS.values():

@@ -160,7 +160,7 @@ _NORMALIZED = {
 }
 
 
-def _line(table, model):
+def _line(table: Any, model: Any) -> tuple[Any, list[Any]] | None:
     for line in table.strip().splitlines():
         head, *versions = line.split(" | ")
         name, kind = head.split()
@@ -169,7 +169,16 @@ def _line(table, model):
     return None
 
 
-def rows(model):
+def rows(
+    model: Any,
+) -> (
+    tuple[Any, list[tuple[Any, Any, str, dict[str, Any], dict[Any, Any]]]]
+    | tuple[Any, list[tuple[Any, Any, str, dict[str, Any], dict[str, int]]]]
+    | tuple[Any, list[tuple[Any, Any, str, dict[Any, Any], dict[Any, Any]]]]
+    | tuple[str, list[tuple[str, str, str, dict[Any, Any], dict[str, Any]]]]
+    | tuple[Any, list[tuple[str, Any, str, dict[Any, Any], dict[str, Any]]]]
+    | tuple[Any, list[tuple[str, Any, str, dict[str, int], dict[str, Any]]]]
+):
     """(name of the enumeration, [(version, file, preset, its options, what is known)])"""
     found = _line(_CLASSIFIERS, model)
     if found:
@@ -215,21 +224,25 @@ def rows(model):
     ]
 
 
-def _video(version, file, crop, *edges):
+def _video(
+    version: Any, file: Any, crop: Any, *edges: Any
+) -> tuple[Any, Any, str, dict[str, Any], dict[str, int]]:
     options: dict[str, Any] = {"crop_size": (int(crop), int(crop)), "resize_size": tuple(map(int, edges))}
     if file in _NORMALIZED:
         options["mean"], options["std"] = _NORMALIZED[file]
     return version, file + ".pth", "VideoClassification", options, {"num_classes": 400}
 
 
-def _classifier(version, file, crop=224, resize=256, interpolation="bilinear"):
+def _classifier(
+    version: Any, file: Any, crop: int = 224, resize: int = 256, interpolation: str = "bilinear"
+) -> tuple[Any, Any, str, dict[str, Any], dict[Any, Any]]:
     options = {"crop_size": int(crop), "resize_size": int(resize), "interpolation": interpolation}
     if file in _NORMALIZED:
         options["mean"], options["std"] = _NORMALIZED[file]
     return "IMAGENET1K_" + version, file + ".pth", "ImageClassification", options, {}
 
 
-def imagenet_categories():
+def imagenet_categories() -> list[str]:
     """The names of ImageNet's 1000 classes, from the cache of rushlight.hub or the network."""
     import os
 

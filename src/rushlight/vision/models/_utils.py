@@ -1,20 +1,23 @@
 """Small helpers of models."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import warnings
 from collections import OrderedDict
+from typing import Any
 
-from rushlight import nn
+from rushlight import Tensor, nn
 
 
-def _make_divisible(v, divisor, min_value=None):
+def _make_divisible(v: Any, divisor: Any, min_value: Any = None) -> Any:
     """The multiple of divisor nearest to v, but never 10 % less than v."""
     new = max(divisor if min_value is None else min_value, int(v + divisor / 2) // divisor * divisor)
     return new + divisor if new < 0.9 * v else new
 
 
-def dropout_classifier(features, num_classes, dropout, inplace=True):
+def dropout_classifier(features: Any, num_classes: int, dropout: float, inplace: bool = True) -> Any:
     """Dropout and one linear layer."""
     return nn.Sequential(nn.Dropout(p=dropout, inplace=inplace), nn.Linear(features, num_classes))
 
@@ -22,7 +25,7 @@ def dropout_classifier(features, num_classes, dropout, inplace=True):
 class IntermediateLayerGetter(nn.ModuleDict):
     """The children of a module up to the last one asked for; calling it gives their outputs under new names."""
 
-    def __init__(self, model, return_layers):
+    def __init__(self, model: Any, return_layers: Any) -> None:
         if not set(return_layers).issubset(name for name, _ in model.named_children()):
             raise ValueError("return_layers are not present in model")
         wanted = {str(k): str(v) for k, v in return_layers.items()}
@@ -35,7 +38,7 @@ class IntermediateLayerGetter(nn.ModuleDict):
         super().__init__(kept)
         self.return_layers = wanted
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         out = OrderedDict()
         for name, module in self.items():
             x = module(x)
@@ -44,20 +47,20 @@ class IntermediateLayerGetter(nn.ModuleDict):
         return out
 
 
-def handle_legacy_interface(**weights):
+def handle_legacy_interface(**weights: Any) -> Any:
     """Lets a builder take the old pretrained=True: weights=("pretrained", member or a function of the arguments).
 
     The old argument becomes the new one, with a warning; positional arguments are taken too.
     """
     from ._api import WeightsEnum
 
-    def outer(builder):
+    def outer(builder: Any) -> Any:
         names = [
             p.name for p in inspect.signature(builder).parameters.values() if p.kind is not p.VAR_KEYWORD
         ]
 
         @functools.wraps(builder)
-        def inner(*args, **kwargs):
+        def inner(*args: Any, **kwargs: Any) -> Any:
             if args:
                 said = ", ".join(f"'{name}'" for name in names[: len(args)])
                 warnings.warn(

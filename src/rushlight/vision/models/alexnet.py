@@ -1,5 +1,9 @@
 """AlexNet (Krizhevsky, 2014)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 
@@ -11,7 +15,7 @@ __all__ = ["AlexNet"]
 class AlexNet(nn.Module):
     """Five convolutions, three linear layers."""
 
-    def __init__(self, num_classes=1000, dropout=0.5):
+    def __init__(self, num_classes: int = 1000, dropout: float = 0.5) -> None:
         super().__init__()
         layers = []
         # (in, out, kernel, stride, padding, whether pooled)
@@ -32,11 +36,11 @@ class AlexNet(nn.Module):
             head += [nn.Dropout(p=dropout), nn.Linear(features, 4096), nn.ReLU(inplace=True)]
         self.classifier = nn.Sequential(*head, nn.Linear(4096, num_classes))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
 
 
 @entry
-def alexnet(**kwargs):
+def alexnet(**kwargs: Any) -> AlexNet:
     """AlexNet, its version in one tower."""
     return AlexNet(**kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -19,7 +20,7 @@ __all__ = ["ConvNeXt"]
 class LayerNorm2d(nn.LayerNorm):
     """Layer normalization over the channels of (N, C, H, W)."""
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps)
         return x.permute(0, 3, 1, 2)
 
@@ -27,7 +28,9 @@ class LayerNorm2d(nn.LayerNorm):
 class CNBlock(nn.Module):
     """7 x 7 by channels, then a perceptron at every pixel, and a shortcut."""
 
-    def __init__(self, dim, layer_scale, stochastic_depth_prob, norm_layer=None):
+    def __init__(
+        self, dim: int, layer_scale: Any, stochastic_depth_prob: float, norm_layer: Any = None
+    ) -> None:
         super().__init__()
         norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-6)
         depthwise = nn.Conv2d(dim, dim, kernel_size=7, padding=3, groups=dim)
@@ -36,7 +39,7 @@ class CNBlock(nn.Module):
         self.layer_scale = nn.Parameter(rl.ones(dim, 1, 1) * layer_scale)
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         result = self.stochastic_depth(self.layer_scale * self.block(input))
         result += input
         return result
@@ -45,12 +48,12 @@ class CNBlock(nn.Module):
 class CNBlockConfig:
     """One stage: channels, channels of the next one, blocks."""
 
-    def __init__(self, input_channels, out_channels, num_layers):
+    def __init__(self, input_channels: Any, out_channels: int, num_layers: Any) -> None:
         self.input_channels = input_channels
         self.out_channels = out_channels
         self.num_layers = num_layers
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(input_channels={self.input_channels}, out_channels={self.out_channels}, "
             f"num_layers={self.num_layers})"
@@ -62,14 +65,14 @@ class ConvNeXt(nn.Module):
 
     def __init__(
         self,
-        block_setting,
-        stochastic_depth_prob=0.0,
-        layer_scale=1e-6,
-        num_classes=1000,
-        block=None,
-        norm_layer=None,
-        **kwargs,
-    ):
+        block_setting: Any,
+        stochastic_depth_prob: float = 0.0,
+        layer_scale: float = 1e-6,
+        num_classes: int = 1000,
+        block: Any = None,
+        norm_layer: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__()
         if not block_setting:
             raise ValueError("The block_setting should not be empty")
@@ -114,34 +117,34 @@ class ConvNeXt(nn.Module):
         self.classifier = nn.Sequential(norm_layer(width), nn.Flatten(1), nn.Linear(width, num_classes))
         initialize(self, conv=truncated(0.02), linear=truncated(0.02))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(self.avgpool(self.features(x)))
 
 
-def _convnext(widths, depths, stochastic_depth_prob, kwargs):
+def _convnext(widths: Any, depths: Any, stochastic_depth_prob: float, kwargs: Any) -> ConvNeXt:
     stages = [CNBlockConfig(w, out, n) for w, out, n in zip(widths, (*widths[1:], None), depths)]
     return ConvNeXt(stages, **{"stochastic_depth_prob": stochastic_depth_prob, **kwargs})
 
 
 @entry
-def convnext_tiny(**kwargs):
+def convnext_tiny(**kwargs: Any) -> ConvNeXt:
     """ConvNeXt, tiny."""
     return _convnext((96, 192, 384, 768), (3, 3, 9, 3), 0.1, kwargs)
 
 
 @entry
-def convnext_small(**kwargs):
+def convnext_small(**kwargs: Any) -> ConvNeXt:
     """ConvNeXt, small."""
     return _convnext((96, 192, 384, 768), (3, 3, 27, 3), 0.4, kwargs)
 
 
 @entry
-def convnext_base(**kwargs):
+def convnext_base(**kwargs: Any) -> ConvNeXt:
     """ConvNeXt, base."""
     return _convnext((128, 256, 512, 1024), (3, 3, 27, 3), 0.5, kwargs)
 
 
 @entry
-def convnext_large(**kwargs):
+def convnext_large(**kwargs: Any) -> ConvNeXt:
     """ConvNeXt, large."""
     return _convnext((192, 384, 768, 1536), (3, 3, 27, 3), 0.5, kwargs)

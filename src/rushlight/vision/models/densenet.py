@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -16,7 +17,7 @@ from ._api import entry
 __all__ = ["DenseNet"]
 
 
-def _norm_relu_conv(in_channels, out_channels, kernel):
+def _norm_relu_conv(in_channels: Any, out_channels: int, kernel: Any) -> Any:
     """A normalization, an activation and a convolution that keeps the size, by name."""
     return OrderedDict(
         norm=nn.BatchNorm2d(in_channels),
@@ -33,7 +34,14 @@ class _DenseLayer(nn.Module):
     relu2: nn.Module
     conv2: nn.Module
 
-    def __init__(self, num_input_features, growth_rate, bn_size, drop_rate, memory_efficient=False):
+    def __init__(
+        self,
+        num_input_features: int,
+        growth_rate: int,
+        bn_size: int,
+        drop_rate: float,
+        memory_efficient: bool = False,
+    ) -> None:
         super().__init__()
         widths = (num_input_features, bn_size * growth_rate, growth_rate)
         for i, kernel in enumerate((1, 3)):
@@ -42,10 +50,10 @@ class _DenseLayer(nn.Module):
                 self.add_module(f"{name}{i + 1}", layer)
         self.drop_rate, self.memory_efficient = float(drop_rate), memory_efficient
 
-    def bn_function(self, inputs):
+    def bn_function(self, inputs: Any) -> Any:
         return self.conv1(self.relu1(self.norm1(rl.cat(inputs, 1))))
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         inputs = [input] if isinstance(input, rl.Tensor) else input
         if self.memory_efficient and any(t.requires_grad for t in inputs):
             # The concatenation is computed again in backward instead of being kept.
@@ -60,8 +68,14 @@ class _DenseBlock(nn.ModuleDict):
     _version = 2
 
     def __init__(
-        self, num_layers, num_input_features, bn_size, growth_rate, drop_rate, memory_efficient=False
-    ):
+        self,
+        num_layers: Any,
+        num_input_features: int,
+        bn_size: int,
+        growth_rate: int,
+        drop_rate: float,
+        memory_efficient: bool = False,
+    ) -> None:
         super().__init__()
         for i in range(num_layers):
             layer = _DenseLayer(
@@ -69,7 +83,7 @@ class _DenseBlock(nn.ModuleDict):
             )
             self.add_module(f"denselayer{i + 1}", layer)
 
-    def forward(self, init_features):
+    def forward(self, init_features: Any) -> Any:
         features = [init_features]
         for layer in self.values():
             features.append(layer(features))
@@ -77,7 +91,7 @@ class _DenseBlock(nn.ModuleDict):
 
 
 class _Transition(nn.Sequential):
-    def __init__(self, num_input_features, num_output_features):
+    def __init__(self, num_input_features: int, num_output_features: Any) -> None:
         super().__init__(_norm_relu_conv(num_input_features, num_output_features, 1))
         self.pool = nn.AvgPool2d(kernel_size=2, stride=2)
 
@@ -87,14 +101,14 @@ class DenseNet(nn.Module):
 
     def __init__(
         self,
-        growth_rate=32,
-        block_config=(6, 12, 24, 16),
-        num_init_features=64,
-        bn_size=4,
-        drop_rate=0,
-        num_classes=1000,
-        memory_efficient=False,
-    ):
+        growth_rate: int = 32,
+        block_config: Any = (6, 12, 24, 16),
+        num_init_features: int = 64,
+        bn_size: int = 4,
+        drop_rate: float = 0,
+        num_classes: int = 1000,
+        memory_efficient: bool = False,
+    ) -> None:
         super().__init__()
         stem = OrderedDict(
             conv0=nn.Conv2d(3, num_init_features, kernel_size=7, stride=2, padding=3, bias=False),
@@ -115,37 +129,37 @@ class DenseNet(nn.Module):
         self.classifier = nn.Linear(channels, num_classes)
         initialize(self, conv=nn.init.kaiming_normal_, linear=lambda weight: weight)
 
-    def _adapt_state_dict(self, state):
+    def _adapt_state_dict(self, state: Any) -> dict[str, Any]:
         """The trained files have an older spelling: norm.1 where it is norm1 now."""
         return {
             re.sub(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)", r"\1\2", key): v
             for key, v in state.items()
         }
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         out = F.relu(self.features(x), inplace=True)
         return self.classifier(rl.flatten(F.adaptive_avg_pool2d(out, (1, 1)), 1))
 
 
 @entry
-def densenet121(**kwargs):
+def densenet121(**kwargs: Any) -> DenseNet:
     """DenseNet-121."""
     return DenseNet(32, (6, 12, 24, 16), 64, **kwargs)
 
 
 @entry
-def densenet161(**kwargs):
+def densenet161(**kwargs: Any) -> DenseNet:
     """DenseNet-161."""
     return DenseNet(48, (6, 12, 36, 24), 96, **kwargs)
 
 
 @entry
-def densenet169(**kwargs):
+def densenet169(**kwargs: Any) -> DenseNet:
     """DenseNet-169."""
     return DenseNet(32, (6, 12, 32, 32), 64, **kwargs)
 
 
 @entry
-def densenet201(**kwargs):
+def densenet201(**kwargs: Any) -> DenseNet:
     """DenseNet-201."""
     return DenseNet(32, (6, 12, 48, 32), 64, **kwargs)

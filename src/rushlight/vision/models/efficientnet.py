@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -21,7 +22,16 @@ __all__ = ["EfficientNet"]
 class _Row:
     """One row of the network's table: widening, kernel, stride, channels, blocks, and the block's class."""
 
-    def __init__(self, expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block):
+    def __init__(
+        self,
+        expand_ratio: Any,
+        kernel: Any,
+        stride: Any,
+        input_channels: Any,
+        out_channels: int,
+        num_layers: Any,
+        block: Any,
+    ) -> None:
         self.expand_ratio = expand_ratio
         self.kernel = kernel
         self.stride = stride
@@ -31,7 +41,7 @@ class _Row:
         self.block = block
 
     @staticmethod
-    def adjust_channels(channels, width_mult, min_value=None):
+    def adjust_channels(channels: Any, width_mult: float, min_value: Any = None) -> Any:
         return _make_divisible(channels * width_mult, 8, min_value)
 
 
@@ -40,16 +50,16 @@ class MBConvConfig(_Row):
 
     def __init__(
         self,
-        expand_ratio,
-        kernel,
-        stride,
-        input_channels,
-        out_channels,
-        num_layers,
-        width_mult=1.0,
-        depth_mult=1.0,
-        block=None,
-    ):
+        expand_ratio: Any,
+        kernel: Any,
+        stride: Any,
+        input_channels: Any,
+        out_channels: int,
+        num_layers: Any,
+        width_mult: float = 1.0,
+        depth_mult: float = 1.0,
+        block: Any = None,
+    ) -> None:
         super().__init__(
             expand_ratio,
             kernel,
@@ -64,7 +74,16 @@ class MBConvConfig(_Row):
 class FusedMBConvConfig(_Row):
     """A row of blocks with one wide convolution."""
 
-    def __init__(self, expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block=None):
+    def __init__(
+        self,
+        expand_ratio: Any,
+        kernel: Any,
+        stride: Any,
+        input_channels: Any,
+        out_channels: int,
+        num_layers: Any,
+        block: Any = None,
+    ) -> None:
         super().__init__(
             expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block or FusedMBConv
         )
@@ -73,7 +92,7 @@ class FusedMBConvConfig(_Row):
 class _Block(nn.Module):
     """Layers with a shortcut where shapes allow it, left out at random while training."""
 
-    def __init__(self, cnf, layers, stochastic_depth_prob):
+    def __init__(self, cnf: Any, layers: Any, stochastic_depth_prob: float) -> None:
         super().__init__()
         if not 1 <= cnf.stride <= 2:
             raise ValueError("illegal stride value")
@@ -82,7 +101,7 @@ class _Block(nn.Module):
         self.stochastic_depth = StochasticDepth(stochastic_depth_prob, "row")
         self.out_channels = cnf.out_channels
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         result = self.block(input)
         if self.use_res_connect:
             result = self.stochastic_depth(result)
@@ -93,7 +112,9 @@ class _Block(nn.Module):
 class MBConv(_Block):
     """Wider, by channels, weighted, narrower."""
 
-    def __init__(self, cnf, stochastic_depth_prob, norm_layer, se_layer=SqueezeExcitation):
+    def __init__(
+        self, cnf: Any, stochastic_depth_prob: float, norm_layer: Any, se_layer: Any = SqueezeExcitation
+    ) -> None:
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.SiLU)
         wide = cnf.adjust_channels(cnf.input_channels, cnf.expand_ratio)
         layers = [conv(cnf.input_channels, wide, kernel_size=1)] if wide != cnf.input_channels else []
@@ -112,7 +133,7 @@ class MBConv(_Block):
 class FusedMBConv(_Block):
     """One wide convolution, then narrower."""
 
-    def __init__(self, cnf, stochastic_depth_prob, norm_layer):
+    def __init__(self, cnf: Any, stochastic_depth_prob: float, norm_layer: Any) -> None:
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer)
         wide = cnf.adjust_channels(cnf.input_channels, cnf.expand_ratio)
         first = partial(
@@ -125,7 +146,7 @@ class FusedMBConv(_Block):
         super().__init__(cnf, layers, stochastic_depth_prob)
 
 
-def _uniform_by_rows(weight):
+def _uniform_by_rows(weight: Any) -> rl.Tensor:
     reach = 1.0 / math.sqrt(weight.shape[0])
     return nn.init.uniform_(weight, -reach, reach)
 
@@ -135,13 +156,13 @@ class EfficientNet(nn.Module):
 
     def __init__(
         self,
-        inverted_residual_setting,
-        dropout,
-        stochastic_depth_prob=0.2,
-        num_classes=1000,
-        norm_layer=None,
-        last_channel=None,
-    ):
+        inverted_residual_setting: Any,
+        dropout: float,
+        stochastic_depth_prob: float = 0.2,
+        num_classes: int = 1000,
+        norm_layer: Any = None,
+        last_channel: Any = None,
+    ) -> None:
         super().__init__()
         rows = inverted_residual_setting
         if not rows:
@@ -170,7 +191,7 @@ class EfficientNet(nn.Module):
         self.classifier = dropout_classifier(out, num_classes, dropout)
         initialize(self, conv=he_fan_out, linear=_uniform_by_rows)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
 
 
@@ -189,12 +210,12 @@ _ROWS_V2 = {
 }  # fmt: skip
 
 
-def _one(width, depth, dropout, kwargs, **options):
+def _one(width: Any, depth: Any, dropout: float, kwargs: Any, **options: Any) -> EfficientNet:
     rows = [MBConvConfig(*row, width_mult=width, depth_mult=depth) for row in _ROWS]
     return EfficientNet(rows, **{"dropout": dropout, **options, **kwargs})
 
 
-def _two(size, dropout, kwargs):
+def _two(size: Any, dropout: float, kwargs: Any) -> EfficientNet:
     fused, plain = _ROWS_V2[size]
     rows = [FusedMBConvConfig(*row) for row in fused] + [MBConvConfig(*row) for row in plain]
     options = {"norm_layer": partial(nn.BatchNorm2d, eps=1e-3), "last_channel": 1280, "dropout": dropout}
@@ -205,66 +226,66 @@ _SLOW_NORM = partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
 
 
 @entry
-def efficientnet_b0(**kwargs):
+def efficientnet_b0(**kwargs: Any) -> EfficientNet:
     """EfficientNet B0."""
     return _one(1.0, 1.0, 0.2, kwargs)
 
 
 @entry
-def efficientnet_b1(**kwargs):
+def efficientnet_b1(**kwargs: Any) -> EfficientNet:
     """EfficientNet B1."""
     return _one(1.0, 1.1, 0.2, kwargs)
 
 
 @entry
-def efficientnet_b2(**kwargs):
+def efficientnet_b2(**kwargs: Any) -> EfficientNet:
     """EfficientNet B2."""
     return _one(1.1, 1.2, 0.3, kwargs)
 
 
 @entry
-def efficientnet_b3(**kwargs):
+def efficientnet_b3(**kwargs: Any) -> EfficientNet:
     """EfficientNet B3."""
     return _one(1.2, 1.4, 0.3, kwargs)
 
 
 @entry
-def efficientnet_b4(**kwargs):
+def efficientnet_b4(**kwargs: Any) -> EfficientNet:
     """EfficientNet B4."""
     return _one(1.4, 1.8, 0.4, kwargs)
 
 
 @entry
-def efficientnet_b5(**kwargs):
+def efficientnet_b5(**kwargs: Any) -> EfficientNet:
     """EfficientNet B5."""
     return _one(1.6, 2.2, 0.4, kwargs, norm_layer=_SLOW_NORM)
 
 
 @entry
-def efficientnet_b6(**kwargs):
+def efficientnet_b6(**kwargs: Any) -> EfficientNet:
     """EfficientNet B6."""
     return _one(1.8, 2.6, 0.5, kwargs, norm_layer=_SLOW_NORM)
 
 
 @entry
-def efficientnet_b7(**kwargs):
+def efficientnet_b7(**kwargs: Any) -> EfficientNet:
     """EfficientNet B7."""
     return _one(2.0, 3.1, 0.5, kwargs, norm_layer=_SLOW_NORM)
 
 
 @entry
-def efficientnet_v2_s(**kwargs):
+def efficientnet_v2_s(**kwargs: Any) -> EfficientNet:
     """EfficientNet v2, small."""
     return _two("s", 0.2, kwargs)
 
 
 @entry
-def efficientnet_v2_m(**kwargs):
+def efficientnet_v2_m(**kwargs: Any) -> EfficientNet:
     """EfficientNet v2, medium."""
     return _two("m", 0.3, kwargs)
 
 
 @entry
-def efficientnet_v2_l(**kwargs):
+def efficientnet_v2_l(**kwargs: Any) -> EfficientNet:
     """EfficientNet v2, large."""
     return _two("l", 0.4, kwargs)

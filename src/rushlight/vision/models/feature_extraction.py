@@ -1,7 +1,10 @@
 """What a model computes on the way: its graph is recorded by torch.fx, cut after the values asked for, and run as a module."""
 
+from __future__ import annotations
+
 import re
 from collections import OrderedDict
+from typing import Any
 
 from rushlight import fx, nn
 
@@ -13,18 +16,18 @@ __all__ = ["create_feature_extractor", "get_graph_node_names"]
 class _Tracer(fx.Tracer):
     """A tracer that knows in which module each value is computed."""
 
-    def __init__(self, leaf_modules=(), **kwargs):
+    def __init__(self, leaf_modules: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         # Building blocks count as one step, as the layers of nn do.
         blocks = [v for v in vars(ops).values() if isinstance(v, type) and issubclass(v, nn.Module)]
         self.leaves = (*leaf_modules, *blocks)
         self.path = ""
-        self.names = {}  # node: "layer1.0.add"
+        self.names: dict[Any, str] = {}  # node: "layer1.0.add"
 
-    def is_leaf_module(self, m, qualname):
+    def is_leaf_module(self, m: Any, qualname: Any) -> bool:
         return isinstance(m, self.leaves) or super().is_leaf_module(m, qualname)
 
-    def call_module(self, m, forward, args, kwargs):
+    def call_module(self, m: Any, forward: Any, args: Any, kwargs: Any) -> Any:
         before = self.path
         self.path = self.path_of_module(m)
         try:
@@ -32,7 +35,7 @@ class _Tracer(fx.Tracer):
         finally:
             self.path = before
 
-    def create_proxy(self, kind, *args, **kwargs):
+    def create_proxy(self, kind: Any, *args: Any, **kwargs: Any) -> Any:
         proxy = super().create_proxy(kind, *args, **kwargs)
         node = proxy.node
         if node.op == "call_module":
@@ -50,7 +53,7 @@ class _Tracer(fx.Tracer):
         return proxy
 
 
-def _traced(model, train, tracer_kwargs):
+def _traced(model: Any, train: Any, tracer_kwargs: Any) -> tuple[Any, dict[Any, str]]:
     """(graph, {node: name}) of a model in one of its modes, which it is left in as it was."""
     modes = {m: m.training for m in model.modules()}
     tracer = _Tracer(**(tracer_kwargs or {}))
@@ -62,7 +65,9 @@ def _traced(model, train, tracer_kwargs):
     return graph, {node: name for node, name in tracer.names.items() if node.op != "output"}
 
 
-def get_graph_node_names(model, tracer_kwargs=None, suppress_diff_warning=False, concrete_args=None):
+def get_graph_node_names(
+    model: Any, tracer_kwargs: Any = None, suppress_diff_warning: bool = False, concrete_args: Any = None
+) -> tuple[list[str], ...]:
     """(names in training, names in evaluation) of all that a model computes, in order."""
     names = [list(_traced(model, train, tracer_kwargs)[1].values()) for train in (True, False)]
     if names[0] != names[1] and not suppress_diff_warning:
@@ -76,11 +81,11 @@ def get_graph_node_names(model, tracer_kwargs=None, suppress_diff_warning=False,
     return tuple(names)
 
 
-def _as_dict(nodes):
+def _as_dict(nodes: Any) -> OrderedDict[Any, Any]:
     return OrderedDict((n, n) for n in nodes) if isinstance(nodes, (list, tuple)) else OrderedDict(nodes)
 
 
-def _cut(graph, names, wanted):
+def _cut(graph: Any, names: Any, wanted: Any) -> Any:
     """The graph with the values of these names as its result."""
     found = OrderedDict()
     for name, key in wanted.items():
@@ -103,7 +108,7 @@ def _cut(graph, names, wanted):
 class _Extractor(nn.Module):
     """Runs one graph in training and another in evaluation; both use the model's own layers."""
 
-    def __init__(self, model, train_graph, eval_graph):
+    def __init__(self, model: Any, train_graph: Any, eval_graph: Any) -> None:
         super().__init__()
         graphs = [fx.GraphModule(model, graph) for graph in (train_graph, eval_graph)]
         for part in reversed(graphs):
@@ -113,19 +118,19 @@ class _Extractor(nn.Module):
                 self.register_parameter(name, value)
         self._graphs = tuple(graphs)  # in a tuple: no children
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._graphs[0 if self.training else 1](*args, **kwargs)
 
 
 def create_feature_extractor(
-    model,
-    return_nodes=None,
-    train_return_nodes=None,
-    eval_return_nodes=None,
-    tracer_kwargs=None,
-    suppress_diff_warning=False,
-    concrete_args=None,
-):
+    model: Any,
+    return_nodes: Any = None,
+    train_return_nodes: Any = None,
+    eval_return_nodes: Any = None,
+    tracer_kwargs: Any = None,
+    suppress_diff_warning: bool = False,
+    concrete_args: Any = None,
+) -> Any:
     """A module that gives {key: value} of what a model computes on the way. return_nodes: names of get_graph_node_names or of
     modules, or {name: key}.
     """

@@ -35,7 +35,7 @@ _PLAN: list[tuple[Any, ...]] = [
 ]
 
 
-def imagenet_to_unit(x):
+def imagenet_to_unit(x: rl.Tensor) -> rl.Tensor:
     """Images normalized by ImageNet's statistics, normalized to [-1, 1] instead."""
     scale = rl.tensor([0.229, 0.224, 0.225], dtype=x.dtype, device=x.device).view(1, 3, 1, 1) / 0.5
     shift = (rl.tensor([0.485, 0.456, 0.406], dtype=x.dtype, device=x.device).view(1, 3, 1, 1) - 0.5) / 0.5
@@ -45,16 +45,16 @@ def imagenet_to_unit(x):
 class BasicConv2d(nn.Module):
     """Convolution, batch normalization, ReLU."""
 
-    def __init__(self, in_channels, out_channels, **kwargs):
+    def __init__(self, in_channels: Any, out_channels: int, **kwargs: Any) -> None:
         super().__init__()
         conv = nn.Conv2d(in_channels, out_channels, bias=False, **kwargs)
         self.conv, self.bn = conv, nn.BatchNorm2d(out_channels, eps=0.001)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return F.relu(self.bn(self.conv(x)), inplace=True)
 
 
-def init_inception(model, name, wanted, std):
+def init_inception(model: Any, name: Any, wanted: Any, std: Any) -> None:
     """Draws the weights, as `init_weights` says; a layer may have a `stddev` of its own."""
     if wanted is None:
         warnings.warn(
@@ -74,7 +74,17 @@ def init_inception(model, name, wanted, std):
 class Inception(nn.Module):
     """Four branches of different reach, side by side."""
 
-    def __init__(self, in_channels, ch1x1, ch3x3red, ch3x3, ch5x5red, ch5x5, pool_proj, conv_block=None):
+    def __init__(
+        self,
+        in_channels: Any,
+        ch1x1: Any,
+        ch3x3red: Any,
+        ch3x3: Any,
+        ch5x5red: Any,
+        ch5x5: Any,
+        pool_proj: Any,
+        conv_block: Any = None,
+    ) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch1 = conv(in_channels, ch1x1, kernel_size=1)
@@ -90,20 +100,22 @@ class Inception(nn.Module):
             conv(in_channels, pool_proj, kernel_size=1),
         )
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.cat([self.branch1(x), self.branch2(x), self.branch3(x), self.branch4(x)], 1)
 
 
 class InceptionAux(nn.Module):
     """A classifier on the way, for training."""
 
-    def __init__(self, in_channels, num_classes, conv_block=None, dropout=0.7):
+    def __init__(
+        self, in_channels: Any, num_classes: int, conv_block: Any = None, dropout: float = 0.7
+    ) -> None:
         super().__init__()
         self.conv = (conv_block or BasicConv2d)(in_channels, 128, kernel_size=1)
         self.fc1, self.fc2 = nn.Linear(2048, 1024), nn.Linear(1024, num_classes)
         self.dropout = nn.Dropout(p=dropout)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = rl.flatten(self.conv(F.adaptive_avg_pool2d(x, (4, 4))), 1)
         return self.fc2(self.dropout(F.relu(self.fc1(x), inplace=True)))
 
@@ -113,14 +125,14 @@ class GoogLeNet(nn.Module):
 
     def __init__(
         self,
-        num_classes=1000,
-        aux_logits=True,
-        transform_input=False,
-        init_weights=None,
-        blocks=None,
-        dropout=0.2,
-        dropout_aux=0.7,
-    ):
+        num_classes: int = 1000,
+        aux_logits: bool = True,
+        transform_input: bool = False,
+        init_weights: bool | None = None,
+        blocks: Any = None,
+        dropout: float = 0.2,
+        dropout_aux: float = 0.7,
+    ) -> None:
         super().__init__()
         conv, inception, aux = blocks or [BasicConv2d, Inception, InceptionAux]
         self.aux_logits = aux_logits
@@ -142,7 +154,7 @@ class GoogLeNet(nn.Module):
         self.fc = nn.Linear(1024, num_classes)
         init_inception(self, "GoogleNet", init_weights, 0.01)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         if self.transform_input:
             x = imagenet_to_unit(x)
         x = self.maxpool2(self.conv3(self.conv2(self.maxpool1(self.conv1(x)))))
@@ -158,7 +170,7 @@ class GoogLeNet(nn.Module):
             return GoogLeNetOutputs(x, aux2, aux1)
         return x
 
-    def _after_weights(self):
+    def _after_weights(self) -> None:
         if not self._keeps_aux:
             self.aux_logits, self.aux1, self.aux2 = False, None, None
         else:
@@ -166,7 +178,7 @@ class GoogLeNet(nn.Module):
 
 
 @entry
-def googlenet(weights=None, **kwargs):
+def googlenet(weights: Any = None, **kwargs: Any) -> GoogLeNet:
     """GoogLeNet."""
     if weights is None:
         return GoogLeNet(**kwargs)

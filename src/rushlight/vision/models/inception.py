@@ -1,6 +1,9 @@
 """Inception v3 (Szegedy et al., 2015)."""
 
+from __future__ import annotations
+
 from collections import namedtuple
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -16,14 +19,14 @@ InceptionOutputs = namedtuple("InceptionOutputs", ["logits", "aux_logits"])
 _InceptionOutputs = InceptionOutputs
 
 
-def _pooled(x):
+def _pooled(x: rl.Tensor) -> rl.Tensor:
     return F.avg_pool2d(x, kernel_size=3, stride=1, padding=1)
 
 
 class InceptionA(nn.Module):
     """1 x 1, 5 x 5, twice 3 x 3, and a pooling."""
 
-    def __init__(self, in_channels, pool_features, conv_block=None):
+    def __init__(self, in_channels: Any, pool_features: Any, conv_block: Any = None) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch1x1 = conv(in_channels, 64, kernel_size=1)
@@ -34,7 +37,7 @@ class InceptionA(nn.Module):
         self.branch3x3dbl_3 = conv(96, 96, kernel_size=3, padding=1)
         self.branch_pool = conv(in_channels, pool_features, kernel_size=1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         five = self.branch5x5_2(self.branch5x5_1(x))
         three = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
         return rl.cat([self.branch1x1(x), five, three, self.branch_pool(_pooled(x))], 1)
@@ -43,7 +46,7 @@ class InceptionA(nn.Module):
 class InceptionB(nn.Module):
     """Half the size: 3 x 3, twice 3 x 3, and a pooling."""
 
-    def __init__(self, in_channels, conv_block=None):
+    def __init__(self, in_channels: Any, conv_block: Any = None) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch3x3 = conv(in_channels, 384, kernel_size=3, stride=2)
@@ -51,7 +54,7 @@ class InceptionB(nn.Module):
         self.branch3x3dbl_2 = conv(64, 96, kernel_size=3, padding=1)
         self.branch3x3dbl_3 = conv(96, 96, kernel_size=3, stride=2)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         three = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
         return rl.cat([self.branch3x3(x), three, F.max_pool2d(x, kernel_size=3, stride=2)], 1)
 
@@ -59,7 +62,7 @@ class InceptionB(nn.Module):
 class InceptionC(nn.Module):
     """7 x 7 as rows and columns, once and twice, and a pooling."""
 
-    def __init__(self, in_channels, channels_7x7, conv_block=None):
+    def __init__(self, in_channels: Any, channels_7x7: Any, conv_block: Any = None) -> None:
         super().__init__()
         conv, c = conv_block or BasicConv2d, channels_7x7
         row, column = {"kernel_size": (1, 7), "padding": (0, 3)}, {"kernel_size": (7, 1), "padding": (3, 0)}
@@ -74,7 +77,7 @@ class InceptionC(nn.Module):
         self.branch7x7dbl_5 = conv(c, 192, **row)
         self.branch_pool = conv(in_channels, 192, kernel_size=1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         seven = self.branch7x7_3(self.branch7x7_2(self.branch7x7_1(x)))
         double = self.branch7x7dbl_3(self.branch7x7dbl_2(self.branch7x7dbl_1(x)))
         double = self.branch7x7dbl_5(self.branch7x7dbl_4(double))
@@ -84,7 +87,7 @@ class InceptionC(nn.Module):
 class InceptionD(nn.Module):
     """Half the size: 3 x 3, 7 x 7 and 3 x 3, and a pooling."""
 
-    def __init__(self, in_channels, conv_block=None):
+    def __init__(self, in_channels: Any, conv_block: Any = None) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         self.branch3x3_1 = conv(in_channels, 192, kernel_size=1)
@@ -94,7 +97,7 @@ class InceptionD(nn.Module):
         self.branch7x7x3_3 = conv(192, 192, kernel_size=(7, 1), padding=(3, 0))
         self.branch7x7x3_4 = conv(192, 192, kernel_size=3, stride=2)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         three = self.branch3x3_2(self.branch3x3_1(x))
         seven = self.branch7x7x3_4(self.branch7x7x3_3(self.branch7x7x3_2(self.branch7x7x3_1(x))))
         return rl.cat([three, seven, F.max_pool2d(x, kernel_size=3, stride=2)], 1)
@@ -103,7 +106,7 @@ class InceptionD(nn.Module):
 class InceptionE(nn.Module):
     """1 x 1, 3 x 3 split in two, twice 3 x 3 split in two, and a pooling."""
 
-    def __init__(self, in_channels, conv_block=None):
+    def __init__(self, in_channels: Any, conv_block: Any = None) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         row, column = {"kernel_size": (1, 3), "padding": (0, 1)}, {"kernel_size": (3, 1), "padding": (1, 0)}
@@ -117,7 +120,7 @@ class InceptionE(nn.Module):
         self.branch3x3dbl_3b = conv(384, 384, **column)
         self.branch_pool = conv(in_channels, 192, kernel_size=1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         three = self.branch3x3_1(x)
         double = self.branch3x3dbl_2(self.branch3x3dbl_1(x))
         split = [self.branch3x3_2a(three), self.branch3x3_2b(three)]
@@ -128,14 +131,14 @@ class InceptionE(nn.Module):
 class InceptionAux(nn.Module):
     """A classifier on the way, for training."""
 
-    def __init__(self, in_channels, num_classes, conv_block=None):
+    def __init__(self, in_channels: Any, num_classes: int, conv_block: Any = None) -> None:
         super().__init__()
         conv = conv_block or BasicConv2d
         self.conv0 = conv(in_channels, 128, kernel_size=1)
         self.conv1, self.fc = conv(128, 768, kernel_size=5), nn.Linear(768, num_classes)
         self.conv1.stddev, self.fc.stddev = 0.01, 0.001
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.conv1(self.conv0(F.avg_pool2d(x, kernel_size=5, stride=3)))
         return self.fc(rl.flatten(F.adaptive_avg_pool2d(x, (1, 1)), 1))
 
@@ -145,13 +148,13 @@ class Inception3(nn.Module):
 
     def __init__(
         self,
-        num_classes=1000,
-        aux_logits=True,
-        transform_input=False,
-        inception_blocks=None,
-        init_weights=None,
-        dropout=0.5,
-    ):
+        num_classes: int = 1000,
+        aux_logits: bool = True,
+        transform_input: bool = False,
+        inception_blocks: Any = None,
+        init_weights: bool | None = None,
+        dropout: float = 0.5,
+    ) -> None:
         super().__init__()
         blocks = inception_blocks or [
             BasicConv2d, InceptionA, InceptionB, InceptionC, InceptionD, InceptionE, InceptionAux,
@@ -184,7 +187,7 @@ class Inception3(nn.Module):
         self.fc = nn.Linear(2048, num_classes)
         init_inception(self, "inception_v3", init_weights, 0.1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         if self.transform_input:
             x = imagenet_to_unit(x)
         x = self.maxpool1(self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(x))))
@@ -198,13 +201,13 @@ class Inception3(nn.Module):
             return InceptionOutputs(x, aux)
         return x
 
-    def _after_weights(self):
+    def _after_weights(self) -> None:
         if not self._keeps_aux:
             self.aux_logits, self.AuxLogits = False, None
 
 
 @entry
-def inception_v3(weights=None, **kwargs):
+def inception_v3(weights: Any = None, **kwargs: Any) -> Inception3:
     """Inception v3."""
     if weights is None:
         return Inception3(**kwargs)

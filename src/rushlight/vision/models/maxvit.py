@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from ._api import entry
 __all__ = ["MaxVit"]
 
 
-def _get_conv_output_shape(input_size, kernel_size, stride, padding):
+def _get_conv_output_shape(input_size: Any, kernel_size: Any, stride: Any, padding: Any) -> tuple[Any, ...]:
     return tuple((size - kernel_size + 2 * padding) // stride + 1 for size in input_size)
 
 
-def _make_block_input_shapes(input_size, n_blocks):
+def _make_block_input_shapes(input_size: Any, n_blocks: Any) -> list[Any]:
     """The sizes of the images that the blocks get: each halves it."""
     shapes, shape = [], _get_conv_output_shape(input_size, 3, 2, 1)
     for _ in range(n_blocks):
@@ -33,7 +34,7 @@ def _make_block_input_shapes(input_size, n_blocks):
     return shapes
 
 
-def _get_relative_position_index(height, width):
+def _get_relative_position_index(height: Any, width: Any) -> Any:
     """For each pair of positions of a window, the row of its bias."""
     positions = rl.stack(rl.meshgrid([rl.arange(height), rl.arange(width)], indexing="ij")).flatten(1)
     relative = positions[:, :, None] - positions[:, None, :]
@@ -45,15 +46,15 @@ class MBConv(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        expansion_ratio,
-        squeeze_ratio,
-        stride,
-        activation_layer,
-        norm_layer,
-        p_stochastic_dropout=0.0,
-    ):
+        in_channels: Any,
+        out_channels: int,
+        expansion_ratio: Any,
+        squeeze_ratio: Any,
+        stride: Any,
+        activation_layer: Any,
+        norm_layer: Any,
+        p_stochastic_dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         if stride != 1 or in_channels != out_channels:
             shortcut: list[nn.Module] = [
@@ -87,7 +88,7 @@ class MBConv(nn.Module):
             )
         )
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.proj(x) + self.stochastic_depth(self.layers(x))
 
 
@@ -96,7 +97,7 @@ class RelativePositionalMultiHeadAttention(nn.Module):
 
     relative_position_index: rl.Tensor
 
-    def __init__(self, feat_dim, head_dim, max_seq_len):
+    def __init__(self, feat_dim: Any, head_dim: Any, max_seq_len: Any) -> None:
         super().__init__()
         if feat_dim % head_dim:
             raise ValueError(f"feat_dim: {feat_dim} must be divisible by head_dim: {head_dim}")
@@ -110,13 +111,13 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         self.register_buffer("relative_position_index", _get_relative_position_index(self.size, self.size))
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
-    def get_relative_positional_bias(self):
+    def get_relative_positional_bias(self) -> rl.Tensor:
         """(1, heads, positions, positions)"""
         bias = self.relative_position_bias_table[self.relative_position_index.view(-1)]
         bias = bias.view(self.max_seq_len, self.max_seq_len, -1)
         return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         n, groups, positions, channels = x.shape
         qkv = self.to_qkv(x).reshape(n, groups, positions, 3, self.n_heads, self.head_dim)
         q, k, v = qkv.permute(3, 0, 1, 4, 2, 5).unbind(0)
@@ -128,18 +129,18 @@ class RelativePositionalMultiHeadAttention(nn.Module):
 class SwapAxes(nn.Module):
     """Two dimensions, exchanged."""
 
-    def __init__(self, a, b):
+    def __init__(self, a: Any, b: Any) -> None:
         super().__init__()
         self.a, self.b = a, b
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.swapaxes(x, self.a, self.b)
 
 
 class WindowPartition(nn.Module):
     """(N, C, H, W) -> (N, windows, p * p, C)"""
 
-    def forward(self, x, p):
+    def forward(self, x: rl.Tensor, p: Any) -> Any:
         n, c, h, w = x.shape
         x = x.reshape(n, c, h // p, p, w // p, p).permute(0, 2, 4, 3, 5, 1)
         return x.reshape(n, (h // p) * (w // p), p * p, c)
@@ -148,7 +149,7 @@ class WindowPartition(nn.Module):
 class WindowDepartition(nn.Module):
     """(N, windows, p * p, C) -> (N, C, H, W)"""
 
-    def forward(self, x, p, h_partitions, w_partitions):
+    def forward(self, x: rl.Tensor, p: Any, h_partitions: Any, w_partitions: Any) -> Any:
         n, _, _, c = x.shape
         x = x.reshape(n, h_partitions, w_partitions, p, p, c).permute(0, 5, 1, 3, 2, 4)
         return x.reshape(n, c, h_partitions * p, w_partitions * p)
@@ -159,18 +160,18 @@ class PartitionAttentionLayer(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        head_dim,
-        partition_size,
-        partition_type,
-        grid_size,
-        mlp_ratio,
-        activation_layer,
-        norm_layer,
-        attention_dropout,
-        mlp_dropout,
-        p_stochastic_dropout,
-    ):
+        in_channels: Any,
+        head_dim: Any,
+        partition_size: Any,
+        partition_type: Any,
+        grid_size: Any,
+        mlp_ratio: Any,
+        activation_layer: Any,
+        norm_layer: Any,
+        attention_dropout: float,
+        mlp_dropout: Any,
+        p_stochastic_dropout: Any,
+    ) -> None:
         super().__init__()
         if partition_type not in ("grid", "window"):
             raise ValueError("partition_type must be either 'grid' or 'window'")
@@ -192,7 +193,7 @@ class PartitionAttentionLayer(nn.Module):
         self.mlp_layer = nn.Sequential(nn.LayerNorm(in_channels), *mlp, nn.Dropout(mlp_dropout))
         self.stochastic_dropout = StochasticDepth(p_stochastic_dropout, mode="row")
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         rows, columns = self.grid_size[0] // self.p, self.grid_size[1] // self.p
         rl._assert(
             self.grid_size[0] % self.p == 0 and self.grid_size[1] % self.p == 0,
@@ -209,21 +210,21 @@ class MaxVitLayer(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        squeeze_ratio,
-        expansion_ratio,
-        stride,
-        norm_layer,
-        activation_layer,
-        head_dim,
-        mlp_ratio,
-        mlp_dropout,
-        attention_dropout,
-        p_stochastic_dropout,
-        partition_size,
-        grid_size,
-    ):
+        in_channels: Any,
+        out_channels: int,
+        squeeze_ratio: Any,
+        expansion_ratio: Any,
+        stride: Any,
+        norm_layer: Any,
+        activation_layer: Any,
+        head_dim: Any,
+        mlp_ratio: Any,
+        mlp_dropout: Any,
+        attention_dropout: float,
+        p_stochastic_dropout: Any,
+        partition_size: Any,
+        grid_size: Any,
+    ) -> None:
         super().__init__()
         parts: OrderedDict[str, nn.Module] = OrderedDict(
             MBconv=MBConv(
@@ -253,7 +254,7 @@ class MaxVitLayer(nn.Module):
             )
         self.layers = nn.Sequential(parts)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.layers(x)
 
 
@@ -262,21 +263,21 @@ class MaxVitBlock(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        squeeze_ratio,
-        expansion_ratio,
-        norm_layer,
-        activation_layer,
-        head_dim,
-        mlp_ratio,
-        mlp_dropout,
-        attention_dropout,
-        partition_size,
-        input_grid_size,
-        n_layers,
-        p_stochastic,
-    ):
+        in_channels: Any,
+        out_channels: int,
+        squeeze_ratio: Any,
+        expansion_ratio: Any,
+        norm_layer: Any,
+        activation_layer: Any,
+        head_dim: Any,
+        mlp_ratio: Any,
+        mlp_dropout: Any,
+        attention_dropout: float,
+        partition_size: Any,
+        input_grid_size: Any,
+        n_layers: Any,
+        p_stochastic: Any,
+    ) -> None:
         super().__init__()
         if len(p_stochastic) != n_layers:
             raise ValueError(
@@ -304,7 +305,7 @@ class MaxVitBlock(nn.Module):
                 )
             )
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         for layer in self.layers:
             x = layer(x)
         return x
@@ -315,22 +316,22 @@ class MaxVit(nn.Module):
 
     def __init__(
         self,
-        input_size,
-        stem_channels,
-        partition_size,
-        block_channels,
-        block_layers,
-        head_dim,
-        stochastic_depth_prob,
-        norm_layer=None,
-        activation_layer=nn.GELU,
-        squeeze_ratio=0.25,
-        expansion_ratio=4,
-        mlp_ratio=4,
-        mlp_dropout=0.0,
-        attention_dropout=0.0,
-        num_classes=1000,
-    ):
+        input_size: Any,
+        stem_channels: Any,
+        partition_size: Any,
+        block_channels: Any,
+        block_layers: Any,
+        head_dim: Any,
+        stochastic_depth_prob: float,
+        norm_layer: Any = None,
+        activation_layer: Any = nn.GELU,
+        squeeze_ratio: float = 0.25,
+        expansion_ratio: int = 4,
+        mlp_ratio: int = 4,
+        mlp_dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        num_classes: int = 1000,
+    ) -> None:
         super().__init__()
         norm_layer = norm_layer or partial(nn.BatchNorm2d, eps=1e-3, momentum=0.01)
         for i, size in enumerate(_make_block_input_shapes(input_size, len(block_channels))):
@@ -381,7 +382,7 @@ class MaxVit(nn.Module):
         )
         initialize(self, conv=normal(0.02), linear=normal(0.02))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.stem(x)
         for block in self.blocks:
             x = block(x)
@@ -389,7 +390,7 @@ class MaxVit(nn.Module):
 
 
 @entry
-def maxvit_t(weights=None, **kwargs):
+def maxvit_t(weights: Any = None, **kwargs: Any) -> MaxVit:
     """MaxViT, tiny."""
     size = kwargs.pop("input_size", (224, 224))
     if weights is not None and tuple(size) != (224, 224):

@@ -1,8 +1,11 @@
 """MNASNet (Tan et al., 2018)."""
 
-from functools import partial
+from __future__ import annotations
 
-from rushlight import nn
+from functools import partial
+from typing import Any
+
+from rushlight import Tensor, nn
 
 from .._init import he_fan_out, initialize
 from ._api import entry
@@ -23,14 +26,24 @@ _STACKS = [
 ]
 
 
-def _conv(in_ch, out_ch, kernel, stride=1, groups=1, momentum=_MOMENTUM):
+def _conv(
+    in_ch: Any, out_ch: Any, kernel: Any, stride: int = 1, groups: int = 1, momentum: Any = _MOMENTUM
+) -> list[Any]:
     """A convolution that keeps the size at stride 1, its normalization and its activation."""
     conv = nn.Conv2d(in_ch, out_ch, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
     return [conv, nn.BatchNorm2d(out_ch, momentum=momentum), nn.ReLU(inplace=True)]
 
 
 class _InvertedResidual(nn.Module):
-    def __init__(self, in_ch, out_ch, kernel_size, stride, expansion_factor, bn_momentum=0.1):
+    def __init__(
+        self,
+        in_ch: Any,
+        out_ch: Any,
+        kernel_size: Any,
+        stride: Any,
+        expansion_factor: Any,
+        bn_momentum: float = 0.1,
+    ) -> None:
         super().__init__()
         if stride not in (1, 2):
             raise ValueError(f"stride should be 1 or 2 instead of {stride}")
@@ -44,17 +57,17 @@ class _InvertedResidual(nn.Module):
             *_conv(mid, out_ch, 1, momentum=bn_momentum)[:2],
         )
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Any:
         return self.layers(input) + input if self.apply_residual else self.layers(input)
 
 
-def _stack(in_ch, out_ch, kernel_size, stride, factor, repeats):
+def _stack(in_ch: Any, out_ch: Any, kernel_size: Any, stride: Any, factor: Any, repeats: Any) -> Any:
     first = _InvertedResidual(in_ch, out_ch, kernel_size, stride, factor, _MOMENTUM)
     rest = [_InvertedResidual(out_ch, out_ch, kernel_size, 1, factor, _MOMENTUM) for _ in range(1, repeats)]
     return nn.Sequential(first, *rest)
 
 
-def _round_to_multiple_of(val, divisor, round_up_bias=0.9):
+def _round_to_multiple_of(val: Any, divisor: Any, round_up_bias: float = 0.9) -> Any:
     new = max(divisor, int(val + divisor / 2) // divisor * divisor)
     return new if new >= round_up_bias * val else new + divisor
 
@@ -64,7 +77,7 @@ class MNASNet(nn.Module):
 
     _version = 2
 
-    def __init__(self, alpha, num_classes=1000, dropout=0.2):
+    def __init__(self, alpha: float, num_classes: int = 1000, dropout: float = 0.2) -> None:
         super().__init__()
         if alpha <= 0.0:
             raise ValueError(f"alpha should be greater than 0.0 instead of {alpha}")
@@ -87,29 +100,29 @@ class MNASNet(nn.Module):
         sigmoid = partial(nn.init.kaiming_uniform_, mode="fan_out", nonlinearity="sigmoid")
         initialize(self, conv=he_fan_out, linear=sigmoid)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.classifier(self.layers(x).mean([2, 3]))
 
 
 @entry
-def mnasnet0_5(**kwargs):
+def mnasnet0_5(**kwargs: Any) -> MNASNet:
     """MNASNet, half the width."""
     return MNASNet(0.5, **kwargs)
 
 
 @entry
-def mnasnet0_75(**kwargs):
+def mnasnet0_75(**kwargs: Any) -> MNASNet:
     """MNASNet, three quarters of the width."""
     return MNASNet(0.75, **kwargs)
 
 
 @entry
-def mnasnet1_0(**kwargs):
+def mnasnet1_0(**kwargs: Any) -> MNASNet:
     """MNASNet."""
     return MNASNet(1.0, **kwargs)
 
 
 @entry
-def mnasnet1_3(**kwargs):
+def mnasnet1_3(**kwargs: Any) -> MNASNet:
     """MNASNet, 1.3 times the width."""
     return MNASNet(1.3, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -28,7 +29,7 @@ _SETTING = [
 class InvertedResidual(nn.Module):
     """Wider by 1 x 1, 3 x 3 by channels, narrower by 1 x 1, and a shortcut where shapes allow it."""
 
-    def __init__(self, inp, oup, stride, expand_ratio, norm_layer=None):
+    def __init__(self, inp: Any, oup: Any, stride: Any, expand_ratio: Any, norm_layer: Any = None) -> None:
         super().__init__()
         if stride not in (1, 2):
             raise ValueError(f"stride should be 1 or 2 instead of {stride}")
@@ -48,7 +49,7 @@ class InvertedResidual(nn.Module):
         self.out_channels = oup
         self._is_cn = stride > 1
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return x + self.conv(x) if self.use_res_connect else self.conv(x)
 
 
@@ -57,14 +58,14 @@ class MobileNetV2(nn.Module):
 
     def __init__(
         self,
-        num_classes=1000,
-        width_mult=1.0,
-        inverted_residual_setting=None,
-        round_nearest=8,
-        block=None,
-        norm_layer=None,
-        dropout=0.2,
-    ):
+        num_classes: int = 1000,
+        width_mult: float = 1.0,
+        inverted_residual_setting: Any = None,
+        round_nearest: int = 8,
+        block: Any = None,
+        norm_layer: Any = None,
+        dropout: float = 0.2,
+    ) -> None:
         super().__init__()
         block, norm_layer = block or InvertedResidual, norm_layer or nn.BatchNorm2d
         setting = _SETTING if inverted_residual_setting is None else inverted_residual_setting
@@ -88,12 +89,12 @@ class MobileNetV2(nn.Module):
         self.classifier = dropout_classifier(self.last_channel, num_classes, dropout, inplace=False)
         initialize(self, conv=he_fan_out, linear=normal(0.01))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = nn.functional.adaptive_avg_pool2d(self.features(x), (1, 1))
         return self.classifier(rl.flatten(x, 1))
 
 
 @entry
-def mobilenet_v2(**kwargs):
+def mobilenet_v2(**kwargs: Any) -> MobileNetV2:
     """MobileNet v2."""
     return MobileNetV2(**kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -21,16 +22,16 @@ class InvertedResidualConfig:
 
     def __init__(
         self,
-        input_channels,
-        kernel,
-        expanded_channels,
-        out_channels,
-        use_se,
-        activation,
-        stride,
-        dilation,
-        width_mult,
-    ):
+        input_channels: Any,
+        kernel: Any,
+        expanded_channels: Any,
+        out_channels: int,
+        use_se: Any,
+        activation: Any,
+        stride: Any,
+        dilation: Any,
+        width_mult: float,
+    ) -> None:
         self.input_channels, self.expanded_channels, self.out_channels = (
             self.adjust_channels(channels, width_mult)
             for channels in (input_channels, expanded_channels, out_channels)
@@ -39,14 +40,14 @@ class InvertedResidualConfig:
         self.use_se, self.use_hs = use_se, activation == "HS"
 
     @staticmethod
-    def adjust_channels(channels, width_mult):
+    def adjust_channels(channels: Any, width_mult: float) -> Any:
         return _make_divisible(channels * width_mult, 8)
 
 
 class InvertedResidual(nn.Module):
     """Wider, by channels, weighted, narrower; and a shortcut where shapes allow it."""
 
-    def __init__(self, cnf, norm_layer, se_layer=None):
+    def __init__(self, cnf: Any, norm_layer: Any, se_layer: Any = None) -> None:
         super().__init__()
         if not 1 <= cnf.stride <= 2:
             raise ValueError("illegal stride value")
@@ -77,7 +78,7 @@ class InvertedResidual(nn.Module):
         self.block = nn.Sequential(*layers)
         self.out_channels, self._is_cn = cnf.out_channels, cnf.stride > 1
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         result = self.block(input)
         if self.use_res_connect:
             result += input
@@ -89,14 +90,14 @@ class MobileNetV3(nn.Module):
 
     def __init__(
         self,
-        inverted_residual_setting,
-        last_channel,
-        num_classes=1000,
-        block=None,
-        norm_layer=None,
-        dropout=0.2,
-        **kwargs,
-    ):
+        inverted_residual_setting: Any,
+        last_channel: Any,
+        num_classes: int = 1000,
+        block: Any = None,
+        norm_layer: Any = None,
+        dropout: float = 0.2,
+        **kwargs: Any,
+    ) -> None:
         super().__init__()
         rows = inverted_residual_setting
         if not rows:
@@ -120,7 +121,7 @@ class MobileNetV3(nn.Module):
         )
         initialize(self, conv=he_fan_out, linear=normal(0.01))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
 
 
@@ -140,7 +141,9 @@ _SMALL = [
 ]  # fmt: skip
 
 
-def _mobilenet_v3_conf(arch, width_mult=1.0, reduced_tail=False, dilated=False, **kwargs):
+def _mobilenet_v3_conf(
+    arch: Any, width_mult: float = 1.0, reduced_tail: bool = False, dilated: bool = False, **kwargs: Any
+) -> tuple[list[Any], Any]:
     """(rows, channels of the classifier) of a size, with a tail of half the width or dilated instead of strided."""
     if not arch.startswith("mobilenet_v3_") or arch[13:] not in ("large", "small"):
         raise ValueError(f"Unsupported model type {arch}")
@@ -164,18 +167,18 @@ def _mobilenet_v3_conf(arch, width_mult=1.0, reduced_tail=False, dilated=False, 
 _OPTIONS = ("width_mult", "reduced_tail", "dilated", "_dilated", "_reduced_tail", "_width_mult")
 
 
-def _build(arch, kwargs):
+def _build(arch: Any, kwargs: Any) -> MobileNetV3:
     chosen = {k.removeprefix("_"): kwargs.pop(k) for k in _OPTIONS if k in kwargs}
     return MobileNetV3(*_mobilenet_v3_conf(arch, **chosen), **kwargs)
 
 
 @entry
-def mobilenet_v3_large(**kwargs):
+def mobilenet_v3_large(**kwargs: Any) -> MobileNetV3:
     """MobileNet v3, large."""
     return _build("mobilenet_v3_large", kwargs)
 
 
 @entry
-def mobilenet_v3_small(**kwargs):
+def mobilenet_v3_small(**kwargs: Any) -> MobileNetV3:
     """MobileNet v3, small."""
     return _build("mobilenet_v3_small", kwargs)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
-from rushlight import nn
+from rushlight import Tensor, nn
 
 from .._init import he_fan_out_of_all_groups, initialize, normal
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
@@ -19,7 +20,7 @@ __all__ = ["RegNet"]
 class SimpleStemIN(Conv2dNormActivation):
     """The first convolution."""
 
-    def __init__(self, width_in, width_out, norm_layer, activation_layer):
+    def __init__(self, width_in: Any, width_out: Any, norm_layer: Any, activation_layer: Any) -> None:
         super().__init__(
             width_in,
             width_out,
@@ -35,15 +36,15 @@ class BottleneckTransform(nn.Sequential):
 
     def __init__(
         self,
-        width_in,
-        width_out,
-        stride,
-        norm_layer,
-        activation_layer,
-        group_width,
-        bottleneck_multiplier,
-        se_ratio,
-    ):
+        width_in: Any,
+        width_out: Any,
+        stride: Any,
+        norm_layer: Any,
+        activation_layer: Any,
+        group_width: Any,
+        bottleneck_multiplier: Any,
+        se_ratio: Any,
+    ) -> None:
         width = int(round(width_out * bottleneck_multiplier))
         conv = partial(Conv2dNormActivation, norm_layer=norm_layer)
         layers: OrderedDict[str, nn.Module] = OrderedDict()
@@ -69,15 +70,15 @@ class ResBottleneckBlock(nn.Module):
 
     def __init__(
         self,
-        width_in,
-        width_out,
-        stride,
-        norm_layer,
-        activation_layer,
-        group_width=1,
-        bottleneck_multiplier=1.0,
-        se_ratio=None,
-    ):
+        width_in: Any,
+        width_out: Any,
+        stride: Any,
+        norm_layer: Any,
+        activation_layer: Any,
+        group_width: int = 1,
+        bottleneck_multiplier: float = 1.0,
+        se_ratio: Any = None,
+    ) -> None:
         super().__init__()
         shape, layers = (width_in, width_out), (norm_layer, activation_layer)
         self.proj = None
@@ -87,14 +88,23 @@ class ResBottleneckBlock(nn.Module):
         self.f = BottleneckTransform(*shape, stride, *layers, group_width, bottleneck_multiplier, se_ratio)
         self.activation = activation_layer(inplace=True)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.activation((x if self.proj is None else self.proj(x)) + self.f(x))
 
 
 class AnyStage(nn.Sequential):
     """Blocks of one width."""
 
-    def __init__(self, width_in, width_out, stride, depth, block_constructor, *args, stage_index=0):
+    def __init__(
+        self,
+        width_in: Any,
+        width_out: Any,
+        stride: Any,
+        depth: Any,
+        block_constructor: Any,
+        *args: Any,
+        stage_index: int = 0,
+    ) -> None:
         super().__init__()
         for i in range(depth):
             block = block_constructor(
@@ -106,7 +116,15 @@ class AnyStage(nn.Sequential):
 class BlockParams:
     """Depths, widths, widths of groups, multipliers and strides of the stages."""
 
-    def __init__(self, depths, widths, group_widths, bottleneck_multipliers, strides, se_ratio=None):
+    def __init__(
+        self,
+        depths: Any,
+        widths: Any,
+        group_widths: Any,
+        bottleneck_multipliers: Any,
+        strides: Any,
+        se_ratio: Any = None,
+    ) -> None:
         self.depths = depths
         self.widths = widths
         self.group_widths = group_widths
@@ -116,8 +134,16 @@ class BlockParams:
 
     @classmethod
     def from_init_params(
-        cls, depth, w_0, w_a, w_m, group_width, bottleneck_multiplier=1.0, se_ratio=None, **kwargs
-    ):
+        cls,
+        depth: Any,
+        w_0: Any,
+        w_a: Any,
+        w_m: Any,
+        group_width: Any,
+        bottleneck_multiplier: float = 1.0,
+        se_ratio: Any = None,
+        **kwargs: Any,
+    ) -> BlockParams:
         """Widths that grow by w_a a block, quantized to w_0 * w_m ** k and to multiples of 8."""
         if w_a < 0 or w_0 <= 0 or w_m <= 1 or w_0 % 8 != 0:
             raise ValueError("Invalid RegNet settings")
@@ -140,14 +166,14 @@ class RegNet(nn.Module):
 
     def __init__(
         self,
-        block_params,
-        num_classes=1000,
-        stem_width=32,
-        stem_type=None,
-        block_type=None,
-        norm_layer=None,
-        activation=None,
-    ):
+        block_params: Any,
+        num_classes: int = 1000,
+        stem_width: int = 32,
+        stem_type: Any = None,
+        block_type: Any = None,
+        norm_layer: Any = None,
+        activation: Any = None,
+    ) -> None:
         super().__init__()
         norm_layer, activation = norm_layer or nn.BatchNorm2d, activation or nn.ReLU
         self.stem = (stem_type or SimpleStemIN)(3, stem_width, norm_layer, activation)
@@ -166,7 +192,7 @@ class RegNet(nn.Module):
         initialize(self, conv=he_fan_out_of_all_groups, bias=None)
         initialize(self.fc, linear=normal(0.01))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         x = self.avgpool(self.trunk_output(self.stem(x)))
         return self.fc(x.flatten(start_dim=1))
 
@@ -191,8 +217,8 @@ _CHOICES = {
 }
 
 
-def _builder(choice):
-    def build(**kwargs):
+def _builder(choice: Any) -> Any:
+    def build(**kwargs: Any) -> Any:
         params = BlockParams.from_init_params(*_CHOICES[choice], se_ratio=0.25 if choice[0] == "y" else None)
         norm = kwargs.pop("norm_layer", partial(nn.BatchNorm2d, eps=1e-05, momentum=0.1))
         return RegNet(params, norm_layer=norm, **kwargs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 
@@ -10,7 +12,7 @@ from ._api import entry
 __all__ = ["ShuffleNetV2"]
 
 
-def channel_shuffle(x, groups):
+def channel_shuffle(x: rl.Tensor, groups: int) -> rl.Tensor:
     """Channels of all groups, interleaved."""
     n, c, h, w = x.size()
     return x.view(n, groups, c // groups, h, w).transpose(1, 2).contiguous().view(n, c, h, w)
@@ -19,7 +21,7 @@ def channel_shuffle(x, groups):
 class InvertedResidual(nn.Module):
     """Half of the channels through convolutions, half through a shortcut, then shuffled."""
 
-    def __init__(self, inp, oup, stride):
+    def __init__(self, inp: Any, oup: Any, stride: Any) -> None:
         super().__init__()
         if not 1 <= stride <= 3:
             raise ValueError("illegal stride value")
@@ -55,10 +57,12 @@ class InvertedResidual(nn.Module):
         )
 
     @staticmethod
-    def depthwise_conv(i, o, kernel_size, stride=1, padding=0, bias=False):
+    def depthwise_conv(
+        i: Any, o: Any, kernel_size: Any, stride: int = 1, padding: int = 0, bias: bool = False
+    ) -> Any:
         return nn.Conv2d(i, o, kernel_size, stride, padding, bias=bias, groups=i)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         if self.stride == 1:
             kept, x = x.chunk(2, dim=1)
             out = rl.cat((kept, self.branch2(x)), dim=1)
@@ -75,8 +79,12 @@ class ShuffleNetV2(nn.Module):
     stage4: nn.Module
 
     def __init__(
-        self, stages_repeats, stages_out_channels, num_classes=1000, inverted_residual=InvertedResidual
-    ):
+        self,
+        stages_repeats: Any,
+        stages_out_channels: Any,
+        num_classes: int = 1000,
+        inverted_residual: Any = InvertedResidual,
+    ) -> None:
         super().__init__()
         if len(stages_repeats) != 3:
             raise ValueError("expected stages_repeats as list of 3 positive ints")
@@ -85,7 +93,7 @@ class ShuffleNetV2(nn.Module):
         self._stage_out_channels = stages_out_channels
         first, *middle, last = stages_out_channels
 
-        def conv(i, o, **options):
+        def conv(i: Any, o: Any, **options: Any) -> Any:
             return nn.Sequential(
                 nn.Conv2d(i, o, bias=False, **options), nn.BatchNorm2d(o), nn.ReLU(inplace=True)
             )
@@ -101,30 +109,30 @@ class ShuffleNetV2(nn.Module):
         self.conv5 = conv(channels, last, kernel_size=1, stride=1, padding=0)
         self.fc = nn.Linear(last, num_classes)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.stage4(self.stage3(self.stage2(self.maxpool(self.conv1(x)))))
         return self.fc(self.conv5(x).mean([2, 3]))
 
 
 @entry
-def shufflenet_v2_x0_5(**kwargs):
+def shufflenet_v2_x0_5(**kwargs: Any) -> ShuffleNetV2:
     """ShuffleNet v2, half the width."""
     return ShuffleNetV2([4, 8, 4], [24, 48, 96, 192, 1024], **kwargs)
 
 
 @entry
-def shufflenet_v2_x1_0(**kwargs):
+def shufflenet_v2_x1_0(**kwargs: Any) -> ShuffleNetV2:
     """ShuffleNet v2."""
     return ShuffleNetV2([4, 8, 4], [24, 116, 232, 464, 1024], **kwargs)
 
 
 @entry
-def shufflenet_v2_x1_5(**kwargs):
+def shufflenet_v2_x1_5(**kwargs: Any) -> ShuffleNetV2:
     """ShuffleNet v2, 1.5 times the width."""
     return ShuffleNetV2([4, 8, 4], [24, 176, 352, 704, 1024], **kwargs)
 
 
 @entry
-def shufflenet_v2_x2_0(**kwargs):
+def shufflenet_v2_x2_0(**kwargs: Any) -> ShuffleNetV2:
     """ShuffleNet v2, twice the width."""
     return ShuffleNetV2([4, 8, 4], [24, 244, 488, 976, 2048], **kwargs)

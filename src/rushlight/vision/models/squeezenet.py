@@ -23,7 +23,9 @@ class Fire(nn.Module):
     expand3x3: nn.Module
     expand3x3_activation: nn.Module
 
-    def __init__(self, inplanes, squeeze_planes, expand1x1_planes, expand3x3_planes):
+    def __init__(
+        self, inplanes: int, squeeze_planes: Any, expand1x1_planes: Any, expand3x3_planes: Any
+    ) -> None:
         super().__init__()
         self.inplanes = inplanes
         for name, inputs, outputs, kernel in (
@@ -34,7 +36,7 @@ class Fire(nn.Module):
             self.add_module(name, nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2))
             self.add_module(f"{name}_activation", nn.ReLU(inplace=True))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.squeeze_activation(self.squeeze(x))
         one = self.expand1x1_activation(self.expand1x1(x))
         return rl.cat([one, self.expand3x3_activation(self.expand3x3(x))], 1)
@@ -56,7 +58,7 @@ _PLANS: dict[str, Any] = {
 class SqueezeNet(nn.Module):
     """A convolution, eight fires, a convolution as classifier."""
 
-    def __init__(self, version="1_0", num_classes=1000, dropout=0.5):
+    def __init__(self, version: str = "1_0", num_classes: int = 1000, dropout: float = 0.5) -> None:
         super().__init__()
         if version not in _PLANS:
             raise ValueError(f"Unsupported SqueezeNet version {version}: 1_0 or 1_1 expected")
@@ -83,17 +85,17 @@ class SqueezeNet(nn.Module):
         initialize(self.features, conv=nn.init.kaiming_uniform_)
         initialize(self.classifier, conv=normal(0.01))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.flatten(self.classifier(self.features(x)), 1)
 
 
 @entry
-def squeezenet1_0(**kwargs):
+def squeezenet1_0(**kwargs: Any) -> SqueezeNet:
     """SqueezeNet 1.0."""
     return SqueezeNet("1_0", **kwargs)
 
 
 @entry
-def squeezenet1_1(**kwargs):
+def squeezenet1_1(**kwargs: Any) -> SqueezeNet:
     """SqueezeNet 1.1: less than half the work of 1.0."""
     return SqueezeNet("1_1", **kwargs)

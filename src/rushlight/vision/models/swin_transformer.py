@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import fx, nn
@@ -17,7 +18,7 @@ from ._api import entry
 __all__ = ["SwinTransformer"]
 
 
-def _quarters(x):
+def _quarters(x: rl.Tensor) -> rl.Tensor:
     """(..., H, W, C) -> (..., H/2, W/2, 4C): the four pixels of each square, side by side."""
     h, w = x.shape[-3:-1]
     x = F.pad(x, (0, 0, 0, w % 2, 0, h % 2))
@@ -30,13 +31,13 @@ class PatchMerging(nn.Module):
 
     normed = 4  # times dim: the channels that are normalized, before the reduction or after it
 
-    def __init__(self, dim, norm_layer=nn.LayerNorm):
+    def __init__(self, dim: int, norm_layer: Any = nn.LayerNorm) -> None:
         super().__init__()
         self.dim = dim
         self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
         self.norm = norm_layer(self.normed * dim)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.reduction(self.norm(_quarters(x)))
 
 
@@ -45,11 +46,11 @@ class PatchMergingV2(PatchMerging):
 
     normed = 2
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.norm(self.reduction(_quarters(x)))
 
 
-def _region_mask(x, size, window, shift):
+def _region_mask(x: rl.Tensor, size: Any, window: Any, shift: Any) -> rl.Tensor:
     """What must not attend to what after a cyclic shift: (windows, 1, positions, positions) of 0 and -100."""
     regions = x.new_zeros(size)
     count = 0
@@ -64,7 +65,7 @@ def _region_mask(x, size, window, shift):
     return distance.masked_fill(distance != 0, -100.0).masked_fill(distance == 0, 0.0).unsqueeze(1)
 
 
-def _without_key_bias(bias):
+def _without_key_bias(bias: Any) -> Any:
     if bias is None:
         return None
     third = bias.numel() // 3
@@ -74,20 +75,20 @@ def _without_key_bias(bias):
 
 
 def shifted_window_attention(
-    input,
-    qkv_weight,
-    proj_weight,
-    relative_position_bias,
-    window_size,
-    num_heads,
-    shift_size,
-    attention_dropout=0.0,
-    dropout=0.0,
-    qkv_bias=None,
-    proj_bias=None,
-    logit_scale=None,
-    training=True,
-):
+    input: rl.Tensor,
+    qkv_weight: Any,
+    proj_weight: Any,
+    relative_position_bias: Any,
+    window_size: Any,
+    num_heads: Any,
+    shift_size: Any,
+    attention_dropout: float = 0.0,
+    dropout: float = 0.0,
+    qkv_bias: Any = None,
+    proj_bias: Any = None,
+    logit_scale: Any = None,
+    training: bool = True,
+) -> rl.Tensor:
     """Attention of (N, H, W, C) within windows that are shifted cyclically; with a logit_scale it is Swin v2's, of cosines."""
     n, h, w, c = input.shape
     window = window_size
@@ -131,32 +132,32 @@ class WindowAttention(nn.Module):
 
     def __init__(
         self,
-        dim,
-        window_size,
-        shift_size,
-        num_heads,
-        qkv_bias=True,
-        proj_bias=True,
-        attention_dropout=0.0,
-        dropout=0.0,
-    ):
+        dim: int,
+        window_size: Any,
+        shift_size: Any,
+        num_heads: Any,
+        qkv_bias: bool = True,
+        proj_bias: bool = True,
+        attention_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         if {len(window_size), len(shift_size)} != {self.axes}:
             raise ValueError("window_size and shift_size must be of length 2")
         self.window_size, self.shift_size, self.num_heads = window_size, shift_size, num_heads
         self.attention_dropout, self.dropout = attention_dropout, dropout
-        self.logit_scale = None  # Swin v2 learns one
+        self.logit_scale: nn.Parameter | None = None  # Swin v2 learns one
         self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim, bias=proj_bias)
         self.define_relative_position_bias_table()
         self.define_relative_position_index()
 
-    def define_relative_position_bias_table(self):
+    def define_relative_position_bias_table(self) -> None:
         rows = math.prod(2 * length - 1 for length in self.window_size)
         self.relative_position_bias_table = nn.Parameter(rl.zeros(rows, self.num_heads))
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
-    def _relative_position_index(self):
+    def _relative_position_index(self) -> Any:
         """(positions, positions): for each pair of a window, the row of its bias."""
         axes = rl.meshgrid(*(rl.arange(length) for length in self.window_size), indexing="ij")
         index = 0
@@ -165,10 +166,12 @@ class WindowAttention(nn.Module):
             index = index * (2 * length - 1) + distances + length - 1
         return index
 
-    def define_relative_position_index(self):
+    def define_relative_position_index(self) -> None:
         self.register_buffer("relative_position_index", self._relative_position_index())
 
-    def _attend(self, function, x, bias, window_size, shift_size, **options):
+    def _attend(
+        self, function: Any, x: rl.Tensor, bias: Any, window_size: Any, shift_size: Any, **options: Any
+    ) -> Any:
         """Calls a function of attention with the weights and options of this layer."""
         weights = self.qkv.weight, self.proj.weight
         options |= {"qkv_bias": self.qkv.bias, "proj_bias": self.proj.bias, "training": self.training}
@@ -181,16 +184,16 @@ class ShiftedWindowAttention(WindowAttention):
 
     axes = 2
 
-    def define_relative_position_index(self):
+    def define_relative_position_index(self) -> None:
         self.register_buffer("relative_position_index", self._relative_position_index().flatten())
 
-    def get_relative_position_bias(self):
+    def get_relative_position_bias(self) -> rl.Tensor:
         """(1, heads, positions, positions)"""
         n = math.prod(self.window_size)
         bias = self.relative_position_bias_table[self.relative_position_index].view(n, n, -1)
         return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         """(N, H, W, C) -> (N, H, W, C)"""
         bias = self.get_relative_position_bias()
         options = {"logit_scale": self.logit_scale}
@@ -202,15 +205,15 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
 
     def __init__(
         self,
-        dim,
-        window_size,
-        shift_size,
-        num_heads,
-        qkv_bias=True,
-        proj_bias=True,
-        attention_dropout=0.0,
-        dropout=0.0,
-    ):
+        dim: int,
+        window_size: Any,
+        shift_size: Any,
+        num_heads: Any,
+        qkv_bias: bool = True,
+        proj_bias: bool = True,
+        attention_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__(
             dim, window_size, shift_size, num_heads, qkv_bias, proj_bias, attention_dropout, dropout
         )
@@ -221,7 +224,7 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
             third = self.qkv.bias.numel() // 3
             self.qkv.bias[third : 2 * third].data.zero_()
 
-    def define_relative_position_bias_table(self):
+    def define_relative_position_bias_table(self) -> None:
         h, w = self.window_size
         far = rl.meshgrid(
             rl.arange(-(h - 1), h, dtype=rl.float32), rl.arange(-(w - 1), w, dtype=rl.float32), indexing="ij"
@@ -233,7 +236,7 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         table = rl.sign(table) * rl.log2(rl.abs(table) + 1.0) / 3.0
         self.register_buffer("relative_coords_table", table)
 
-    def get_relative_position_bias(self):
+    def get_relative_position_bias(self) -> rl.Tensor:
         n = self.window_size[0] * self.window_size[1]
         table = self.cpb_mlp(self.relative_coords_table).view(-1, self.num_heads)
         bias = table[self.relative_position_index].view(n, n, -1).permute(2, 0, 1).contiguous().unsqueeze(0)
@@ -245,17 +248,17 @@ class SwinTransformerBlock(nn.Module):
 
     def __init__(
         self,
-        dim,
-        num_heads,
-        window_size,
-        shift_size,
-        mlp_ratio=4.0,
-        dropout=0.0,
-        attention_dropout=0.0,
-        stochastic_depth_prob=0.0,
-        norm_layer=nn.LayerNorm,
-        attn_layer=ShiftedWindowAttention,
-    ):
+        dim: int,
+        num_heads: Any,
+        window_size: Any,
+        shift_size: Any,
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.0,
+        norm_layer: Any = nn.LayerNorm,
+        attn_layer: Any = ShiftedWindowAttention,
+    ) -> None:
         super().__init__()
         self.norm1 = norm_layer(dim)
         self.attn = attn_layer(
@@ -267,7 +270,7 @@ class SwinTransformerBlock(nn.Module):
         self.mlp = MLP(dim, widths, activation_layer=nn.GELU, dropout=dropout)
         initialize(self.mlp, linear=nn.init.xavier_uniform_, bias=normal(1e-6))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = x + self.stochastic_depth(self.attn(self.norm1(x)))
         return x + self.stochastic_depth(self.mlp(self.norm2(x)))
 
@@ -275,16 +278,26 @@ class SwinTransformerBlock(nn.Module):
 class SwinTransformerBlockV2(SwinTransformerBlock):
     """The same, normalized after."""
 
-    def __init__(self, *args, attn_layer=ShiftedWindowAttentionV2, **kwargs):
+    def __init__(self, *args: Any, attn_layer: Any = ShiftedWindowAttentionV2, **kwargs: Any) -> None:
         kwargs["attn_layer"] = attn_layer
         super().__init__(*args, **kwargs)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = x + self.stochastic_depth(self.norm1(self.attn(x)))
         return x + self.stochastic_depth(self.norm2(self.mlp(x)))
 
 
-def window_stages(block, merging, dim, depths, num_heads, window_size, drop_path, norm_layer, **options):
+def window_stages(
+    block: Any,
+    merging: Any,
+    dim: int,
+    depths: Any,
+    num_heads: Any,
+    window_size: Any,
+    drop_path: Any,
+    norm_layer: Any,
+    **options: Any,
+) -> list[Any]:
     """The stages of a network: blocks whose windows are shifted in every second one; patches are merged between stages."""
     layers, total = [], sum(depths)
     shifts = [[0] * len(window_size), [w // 2 for w in window_size]]
@@ -307,20 +320,20 @@ class SwinTransformer(nn.Module):
 
     def __init__(
         self,
-        patch_size,
-        embed_dim,
-        depths,
-        num_heads,
-        window_size,
-        mlp_ratio=4.0,
-        dropout=0.0,
-        attention_dropout=0.0,
-        stochastic_depth_prob=0.1,
-        num_classes=1000,
-        norm_layer=None,
-        block=None,
-        downsample_layer=PatchMerging,
-    ):
+        patch_size: Any,
+        embed_dim: int,
+        depths: Any,
+        num_heads: Any,
+        window_size: Any,
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.1,
+        num_classes: int = 1000,
+        norm_layer: Any = None,
+        block: Any = None,
+        downsample_layer: Any = PatchMerging,
+    ) -> None:
         super().__init__()
         self.num_classes = num_classes
         block, norm_layer = block or SwinTransformerBlock, norm_layer or partial(nn.LayerNorm, eps=1e-5)
@@ -347,48 +360,58 @@ class SwinTransformer(nn.Module):
         self.head = nn.Linear(width, num_classes)
         initialize(self, linear=truncated(0.02))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.permute(self.norm(self.features(x)))
         return self.head(self.flatten(self.avgpool(x)))
 
 
-def _swin(embed_dim, depths, num_heads, window, stochastic_depth_prob, kwargs, two=False):
-    options = {"block": SwinTransformerBlockV2, "downsample_layer": PatchMergingV2} if two else {}
+def _swin(
+    embed_dim: int,
+    depths: Any,
+    num_heads: Any,
+    window: Any,
+    stochastic_depth_prob: float,
+    kwargs: Any,
+    two: bool = False,
+) -> SwinTransformer:
+    options: dict[str, Any] = (
+        {"block": SwinTransformerBlockV2, "downsample_layer": PatchMergingV2} if two else {}
+    )
     options |= {"stochastic_depth_prob": stochastic_depth_prob, **kwargs}
     return SwinTransformer([4, 4], embed_dim, depths, num_heads, [window, window], **options)
 
 
 @entry
-def swin_t(**kwargs):
+def swin_t(**kwargs: Any) -> SwinTransformer:
     """Swin, tiny."""
     return _swin(96, [2, 2, 6, 2], [3, 6, 12, 24], 7, 0.2, kwargs)
 
 
 @entry
-def swin_s(**kwargs):
+def swin_s(**kwargs: Any) -> SwinTransformer:
     """Swin, small."""
     return _swin(96, [2, 2, 18, 2], [3, 6, 12, 24], 7, 0.3, kwargs)
 
 
 @entry
-def swin_b(**kwargs):
+def swin_b(**kwargs: Any) -> SwinTransformer:
     """Swin, base."""
     return _swin(128, [2, 2, 18, 2], [4, 8, 16, 32], 7, 0.5, kwargs)
 
 
 @entry
-def swin_v2_t(**kwargs):
+def swin_v2_t(**kwargs: Any) -> SwinTransformer:
     """Swin v2, tiny."""
     return _swin(96, [2, 2, 6, 2], [3, 6, 12, 24], 8, 0.2, kwargs, two=True)
 
 
 @entry
-def swin_v2_s(**kwargs):
+def swin_v2_s(**kwargs: Any) -> SwinTransformer:
     """Swin v2, small."""
     return _swin(96, [2, 2, 18, 2], [3, 6, 12, 24], 8, 0.3, kwargs, two=True)
 
 
 @entry
-def swin_v2_b(**kwargs):
+def swin_v2_b(**kwargs: Any) -> SwinTransformer:
     """Swin v2, base."""
     return _swin(128, [2, 2, 18, 2], [4, 8, 16, 32], 8, 0.5, kwargs, two=True)

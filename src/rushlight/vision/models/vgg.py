@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 
@@ -18,7 +20,7 @@ cfgs = {
 }
 
 
-def make_layers(cfg, batch_norm=False):
+def make_layers(cfg: Any, batch_norm: bool = False) -> Any:
     """The layers of a list of widths, "M" for a pooling."""
     layers: list[nn.Module] = []
     channels = 3
@@ -37,7 +39,9 @@ def make_layers(cfg, batch_norm=False):
 class VGG(nn.Module):
     """Stages of 3 x 3 convolutions, three linear layers."""
 
-    def __init__(self, features, num_classes=1000, init_weights=True, dropout=0.5):
+    def __init__(
+        self, features: Any, num_classes: int = 1000, init_weights: bool = True, dropout: float = 0.5
+    ) -> None:
         super().__init__()
         self.features, self.avgpool = features, nn.AdaptiveAvgPool2d((7, 7))
         head = []
@@ -47,59 +51,59 @@ class VGG(nn.Module):
         if init_weights:
             initialize(self, conv=he_fan_out, linear=normal(0.01))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(rl.flatten(self.avgpool(self.features(x)), 1))
 
 
-def _vgg(cfg, batch_norm, weights, **kwargs):
+def _vgg(cfg: Any, batch_norm: bool, weights: Any, **kwargs: Any) -> VGG:
     if weights is not None:
         kwargs["init_weights"] = False
     return VGG(make_layers(cfgs[cfg], batch_norm), **kwargs)
 
 
 @entry
-def vgg11(weights=None, **kwargs):
+def vgg11(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 11 layers."""
     return _vgg("A", False, weights, **kwargs)
 
 
 @entry
-def vgg11_bn(weights=None, **kwargs):
+def vgg11_bn(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 11 layers and batch normalization."""
     return _vgg("A", True, weights, **kwargs)
 
 
 @entry
-def vgg13(weights=None, **kwargs):
+def vgg13(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 13 layers."""
     return _vgg("B", False, weights, **kwargs)
 
 
 @entry
-def vgg13_bn(weights=None, **kwargs):
+def vgg13_bn(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 13 layers and batch normalization."""
     return _vgg("B", True, weights, **kwargs)
 
 
 @entry
-def vgg16(weights=None, **kwargs):
+def vgg16(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 16 layers."""
     return _vgg("D", False, weights, **kwargs)
 
 
 @entry
-def vgg16_bn(weights=None, **kwargs):
+def vgg16_bn(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 16 layers and batch normalization."""
     return _vgg("D", True, weights, **kwargs)
 
 
 @entry
-def vgg19(weights=None, **kwargs):
+def vgg19(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 19 layers."""
     return _vgg("E", False, weights, **kwargs)
 
 
 @entry
-def vgg19_bn(weights=None, **kwargs):
+def vgg19_bn(weights: Any = None, **kwargs: Any) -> VGG:
     """VGG with 19 layers and batch normalization."""
     return _vgg("E", True, weights, **kwargs)

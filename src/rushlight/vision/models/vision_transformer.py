@@ -32,11 +32,11 @@ class MLPBlock(MLP):
 
     _version = 2
 
-    def __init__(self, in_dim, mlp_dim, dropout):
+    def __init__(self, in_dim: Any, mlp_dim: int, dropout: float) -> None:
         super().__init__(in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout)
         initialize(self, linear=nn.init.xavier_uniform_, bias=normal(1e-6))
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+    def _load_from_state_dict(self, state_dict: Any, prefix: Any, local_metadata: Any, *args: Any) -> None:
         # Files of the first version call the layers linear_1 and linear_2.
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:
             for i, index in enumerate((0, 3)):
@@ -52,21 +52,21 @@ class EncoderBlock(nn.Module):
 
     def __init__(
         self,
-        num_heads,
-        hidden_dim,
-        mlp_dim,
-        dropout,
-        attention_dropout,
-        norm_layer=partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
-    ):
+        num_heads: Any,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float,
+        attention_dropout: float,
+        norm_layer: Any = partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
+    ) -> None:
         super().__init__()
-        options = {"dropout": attention_dropout, "batch_first": True}
+        options: dict[str, Any] = {"dropout": attention_dropout, "batch_first": True}
         self.num_heads, self.ln_1 = num_heads, norm_layer(hidden_dim)
         self.self_attention = nn.MultiheadAttention(hidden_dim, num_heads, **options)
         self.dropout, self.ln_2 = nn.Dropout(dropout), norm_layer(hidden_dim)
         self.mlp = MLPBlock(hidden_dim, mlp_dim, dropout)
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         x = self.ln_1(input)
         x, _ = self.self_attention(x, x, x, need_weights=False)
         x = self.dropout(x) + input
@@ -78,15 +78,15 @@ class Encoder(nn.Module):
 
     def __init__(
         self,
-        seq_length,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        mlp_dim,
-        dropout,
-        attention_dropout,
-        norm_layer=partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
-    ):
+        seq_length: int,
+        num_layers: Any,
+        num_heads: Any,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float,
+        attention_dropout: float,
+        norm_layer: Any = partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
+    ) -> None:
         super().__init__()
         self.pos_embedding = nn.Parameter(rl.empty(1, seq_length, hidden_dim).normal_(std=0.02))
         self.dropout = nn.Dropout(dropout)
@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         self.layers = nn.Sequential(layers)
         self.ln = norm_layer(hidden_dim)
 
-    def forward(self, input):
+    def forward(self, input: rl.Tensor) -> Any:
         return self.ln(self.layers(self.dropout(input + self.pos_embedding)))
 
 
@@ -107,19 +107,19 @@ class VisionTransformer(nn.Module):
 
     def __init__(
         self,
-        image_size,
-        patch_size,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        mlp_dim,
-        dropout=0.0,
-        attention_dropout=0.0,
-        num_classes=1000,
-        representation_size=None,
-        norm_layer=partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
-        conv_stem_configs=None,
-    ):
+        image_size: Any,
+        patch_size: Any,
+        num_layers: Any,
+        num_heads: Any,
+        hidden_dim: int,
+        mlp_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        num_classes: int = 1000,
+        representation_size: Any = None,
+        norm_layer: Any = partial(nn.LayerNorm, eps=1e-6),  # noqa: B008
+        conv_stem_configs: Any = None,
+    ) -> None:
         super().__init__()
         if image_size % patch_size:
             raise ValueError(f"Input shape indivisible by patch size! ({image_size} by {patch_size})")
@@ -144,7 +144,7 @@ class VisionTransformer(nn.Module):
         self.heads = nn.Sequential(heads)
         self._initialize()
 
-    def _stem(self, configs):
+    def _stem(self, configs: Any) -> Any:
         if configs is None:
             return nn.Conv2d(3, self.hidden_dim, kernel_size=self.patch_size, stride=self.patch_size)
         stem, channels = nn.Sequential(), 3
@@ -162,7 +162,7 @@ class VisionTransformer(nn.Module):
         stem.add_module("conv_last", nn.Conv2d(channels, self.hidden_dim, kernel_size=1))
         return stem
 
-    def _initialize(self):
+    def _initialize(self) -> None:
         heads: Any = self.heads
         stem = self.conv_proj
         last = getattr(stem, "conv_last", None)
@@ -174,7 +174,7 @@ class VisionTransformer(nn.Module):
             initialize(heads.pre_logits, linear=truncated(math.sqrt(1 / self.hidden_dim)))
         initialize(heads.head, linear=constant(0.0))
 
-    def _process_input(self, x):
+    def _process_input(self, x: rl.Tensor) -> Any:
         """(N, 3, H, W) -> (N, patches, hidden)"""
         _, _, h, w = x.shape
         # _assert stays in traced programs
@@ -182,13 +182,15 @@ class VisionTransformer(nn.Module):
         rl._assert(w == self.image_size, f"Wrong image width! Expected {self.image_size} but got {w}!")
         return self.conv_proj(x).flatten(2).permute(0, 2, 1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self._process_input(x)
         x = rl.cat([self.class_token.expand(x.shape[0], -1, -1), x], dim=1)
         return self.heads(self.encoder(x)[:, 0])
 
 
-def _vit(patch, layers, heads, hidden, mlp, weights, kwargs):
+def _vit(
+    patch: Any, layers: Any, heads: Any, hidden: Any, mlp: Any, weights: Any, kwargs: Any
+) -> VisionTransformer:
     size = kwargs.pop("image_size", None)
     trained = weights.transforms.keywords["crop_size"] if weights is not None else None
     if trained is not None and size not in (None, trained):
@@ -197,38 +199,42 @@ def _vit(patch, layers, heads, hidden, mlp, weights, kwargs):
 
 
 @entry
-def vit_b_16(weights=None, **kwargs):
+def vit_b_16(weights: Any = None, **kwargs: Any) -> VisionTransformer:
     """ViT base, patches of 16."""
     return _vit(16, 12, 12, 768, 3072, weights, kwargs)
 
 
 @entry
-def vit_b_32(weights=None, **kwargs):
+def vit_b_32(weights: Any = None, **kwargs: Any) -> VisionTransformer:
     """ViT base, patches of 32."""
     return _vit(32, 12, 12, 768, 3072, weights, kwargs)
 
 
 @entry
-def vit_l_16(weights=None, **kwargs):
+def vit_l_16(weights: Any = None, **kwargs: Any) -> VisionTransformer:
     """ViT large, patches of 16."""
     return _vit(16, 24, 16, 1024, 4096, weights, kwargs)
 
 
 @entry
-def vit_l_32(weights=None, **kwargs):
+def vit_l_32(weights: Any = None, **kwargs: Any) -> VisionTransformer:
     """ViT large, patches of 32."""
     return _vit(32, 24, 16, 1024, 4096, weights, kwargs)
 
 
 @entry
-def vit_h_14(weights=None, **kwargs):
+def vit_h_14(weights: Any = None, **kwargs: Any) -> VisionTransformer:
     """ViT huge, patches of 14."""
     return _vit(14, 32, 16, 1280, 5120, weights, kwargs)
 
 
 def interpolate_embeddings(
-    image_size, patch_size, model_state, interpolation_mode="bicubic", reset_heads=False
-):
+    image_size: Any,
+    patch_size: Any,
+    model_state: Any,
+    interpolation_mode: str = "bicubic",
+    reset_heads: bool = False,
+) -> Any:
     """Weights for images of another size: the learned positions are interpolated over the new grid of patches."""
     positions = model_state["encoder.pos_embedding"]  # (1, 1 + patches, hidden)
     if positions.shape[0] != 1:

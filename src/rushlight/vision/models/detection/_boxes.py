@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import rushlight as rl
 
@@ -12,32 +13,32 @@ _LARGEST_GROWTH = math.log(1000.0 / 16)
 class BoxCoder:
     """Boxes as differences from other boxes: shifts of the middle in sizes, logarithms of ratios of sizes, each times a weight."""
 
-    def __init__(self, weights, bbox_xform_clip=_LARGEST_GROWTH):
+    def __init__(self, weights: Any, bbox_xform_clip: Any = _LARGEST_GROWTH) -> None:
         self.weights = weights
         self.bbox_xform_clip = bbox_xform_clip  # sizes may not grow further
 
-    def encode(self, reference_boxes, proposals):
+    def encode(self, reference_boxes: Any, proposals: Any) -> tuple[rl.Tensor, ...]:
         """Differences of lists of boxes from lists of proposals."""
         counts = [len(b) for b in reference_boxes]
         return self.encode_single(rl.cat(reference_boxes), rl.cat(proposals)).split(counts, 0)
 
-    def encode_single(self, reference_boxes, proposals):
+    def encode_single(self, reference_boxes: Any, proposals: Any) -> rl.Tensor:
         weights = rl.as_tensor(self.weights, dtype=reference_boxes.dtype)
 
-        def middle_and_size(boxes):
+        def middle_and_size(boxes: Any) -> Any:
             size = boxes[:, 2:] - boxes[:, :2]
             return boxes[:, :2] + 0.5 * size, size
 
         (middle, size), (to, to_size) = middle_and_size(proposals), middle_and_size(reference_boxes)
         return rl.cat(((to - middle) / size * weights[:2], rl.log(to_size / size) * weights[2:]), dim=1)
 
-    def decode(self, rel_codes, boxes):
+    def decode(self, rel_codes: Any, boxes: Any) -> rl.Tensor:
         """(N, classes, 4) boxes of differences (N, classes * 4) from lists of boxes."""
         count = sum(len(b) for b in boxes)
         out = self.decode_single(rel_codes.reshape(count, -1) if count else rel_codes, rl.cat(boxes))
         return out.reshape(count, -1, 4) if count else out
 
-    def decode_single(self, rel_codes, boxes):
+    def decode_single(self, rel_codes: Any, boxes: Any) -> rl.Tensor:
         boxes = boxes.to(rel_codes.dtype)
         size = boxes[:, 2:] - boxes[:, :2]
         middle = boxes[:, :2] + 0.5 * size
@@ -54,14 +55,16 @@ class Matcher:
     BELOW_LOW_THRESHOLD = -1
     BETWEEN_THRESHOLDS = -2
 
-    def __init__(self, high_threshold, low_threshold, allow_low_quality_matches=False):
+    def __init__(
+        self, high_threshold: Any, low_threshold: Any, allow_low_quality_matches: bool = False
+    ) -> None:
         if low_threshold > high_threshold:
             raise ValueError("low_threshold should be <= high_threshold")
         self.high_threshold = high_threshold
         self.low_threshold = low_threshold
         self.allow_low_quality_matches = allow_low_quality_matches
 
-    def __call__(self, match_quality_matrix):
+    def __call__(self, match_quality_matrix: Any) -> Any:
         """(truths, predictions) -> (predictions)"""
         if match_quality_matrix.numel() == 0:
             raise ValueError(
@@ -83,11 +86,11 @@ class Matcher:
 class BalancedPositiveNegativeSampler:
     """Drawn examples of each image, at most a fraction of them positive."""
 
-    def __init__(self, batch_size_per_image, positive_fraction):
+    def __init__(self, batch_size_per_image: Any, positive_fraction: Any) -> None:
         self.batch_size_per_image = batch_size_per_image
         self.positive_fraction = positive_fraction
 
-    def __call__(self, matched_idxs):
+    def __call__(self, matched_idxs: Any) -> tuple[list[rl.Tensor], list[rl.Tensor]]:
         """(masks of positive, masks of negative examples) of labels >= 1, 0; -1 is neither."""
         positives: list[rl.Tensor] = []
         negatives: list[rl.Tensor] = []

@@ -1,10 +1,14 @@
 """Key points as heat maps in boxes, and back."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.nn import functional as F
 
 
-def keypoints_to_heatmap(keypoints, rois, heatmap_size):
+def keypoints_to_heatmap(keypoints: Any, rois: Any, heatmap_size: Any) -> tuple[Any, Any]:
     """(cells (N, K) of maps over the boxes, which of the points are visible and inside)"""
     start = rois[:, None, :2]
     scale = heatmap_size / (rois[:, None, 2:] - start)
@@ -16,7 +20,9 @@ def keypoints_to_heatmap(keypoints, rois, heatmap_size):
     return (cell[..., 1] * heatmap_size + cell[..., 0]) * valid, valid
 
 
-def keypointrcnn_loss(keypoint_logits, proposals, gt_keypoints, keypoint_matched_idxs):
+def keypointrcnn_loss(
+    keypoint_logits: Any, proposals: Any, gt_keypoints: Any, keypoint_matched_idxs: Any
+) -> Any:
     """Cross entropy of the cells of visible points."""
     n, k, h, w = keypoint_logits.shape
     if h != w:
@@ -34,7 +40,7 @@ def keypointrcnn_loss(keypoint_logits, proposals, gt_keypoints, keypoint_matched
     return F.cross_entropy(keypoint_logits.view(n * k, h * w)[good], rl.cat(cells)[good])
 
 
-def heatmaps_to_keypoints(maps, rois):
+def heatmaps_to_keypoints(maps: Any, rois: Any) -> tuple[Any, Any] | tuple[rl.Tensor, rl.Tensor]:
     """(points (N, K, 3), scores (N, K)): the maxima of the maps at the size of their boxes."""
     sizes = (rois[:, 2:] - rois[:, :2]).clamp(min=1)
     points, scores = [], []
@@ -54,7 +60,7 @@ def heatmaps_to_keypoints(maps, rois):
     return rl.stack(points), rl.stack(scores)
 
 
-def keypointrcnn_inference(x, boxes):
+def keypointrcnn_inference(x: rl.Tensor, boxes: Any) -> tuple[list[Any | rl.Tensor], list[Any | rl.Tensor]]:
     """(points, scores) of each image"""
     parts = x.split([len(b) for b in boxes], dim=0)
     found = [heatmaps_to_keypoints(maps, b) for maps, b in zip(parts, boxes)]

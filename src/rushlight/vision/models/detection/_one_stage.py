@@ -18,7 +18,7 @@ from .generalized_rcnn import GeneralizedRCNN
 IMAGENET_MEAN, IMAGENET_STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
-def init_normal(layers, std=0.01):
+def init_normal(layers: Any, std: float = 0.01) -> None:
     """Weights of convolutions from a normal distribution, biases 0."""
     for layer in layers:
         if isinstance(layer, nn.Conv2d):
@@ -27,13 +27,13 @@ def init_normal(layers, std=0.01):
                 nn.init.constant_(layer.bias, 0)
 
 
-def by_position(layer, width):
+def by_position(layer: Any, width: Any) -> Any:
     """(N, A * width, H, W) -> (N, H * W * A, width)"""
     n, _, h, w = layer.shape
     return layer.view(n, -1, width, h, w).permute(0, 3, 4, 1, 2).reshape(n, -1, width)
 
 
-def box_loss(kind, box_coder, anchors, truth, regression, beta=1.0):
+def box_loss(kind: Any, box_coder: Any, anchors: Any, truth: Any, regression: Any, beta: float = 1.0) -> Any:
     """The summed loss of predicted differences from anchors: of the values themselves, or of the overlap of boxes."""
     if kind in ("l1", "smooth_l1"):
         wanted = box_coder.encode_single(truth, anchors)
@@ -52,7 +52,7 @@ def box_loss(kind, box_coder, anchors, truth, regression, beta=1.0):
     return overlaps[kind](box_coder.decode_single(regression, anchors), truth, reduction="sum", eps=1e-7)
 
 
-def best_candidates(scores, threshold, most):
+def best_candidates(scores: Any, threshold: Any, most: Any) -> tuple[Any, rl.Tensor]:
     """(scores, indices) of the best of a flat tensor: above a threshold, at most so many, best first."""
     indices = rl.where(scores > threshold)[0]
     scores, order = scores[indices].topk(min(most, len(indices)))
@@ -73,11 +73,11 @@ class OneStageDetector(nn.Module):
     _scores: Callable[..., Any]
     _decoded: Callable[..., Any]
 
-    def __init__(self, backbone):
+    def __init__(self, backbone: Any) -> None:
         super().__init__()
         self.backbone = backbone
 
-    def forward(self, images, targets=None):
+    def forward(self, images: Any, targets: Any = None) -> Any:
         if self.training:
             GeneralizedRCNN._check(targets)
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
@@ -104,10 +104,10 @@ class OneStageDetector(nn.Module):
             return losses, found
         return losses if self.training else found
 
-    def _losses(self, targets, outputs, anchors, positions):
+    def _losses(self, targets: Any, outputs: Any, anchors: Any, positions: Any) -> Any:
         return self.compute_loss(targets, outputs, anchors)
 
-    def _matches(self, targets, anchors):
+    def _matches(self, targets: Any, anchors: Any) -> list[Any]:
         """For the anchors of each image the truths that they match, negative for none."""
         found = []
         for boxes, target in zip(anchors, targets):
@@ -117,7 +117,7 @@ class OneStageDetector(nn.Module):
                 found.append(self.proposal_matcher(box_ops.box_iou(target["boxes"], boxes)))
         return found
 
-    def _detections(self, outputs, anchors, image_sizes, features):
+    def _detections(self, outputs: Any, anchors: Any, image_sizes: Any, features: Any) -> list[Any]:
         """The best candidates of each level, without those that overlap better ones of their class."""
         positions = [f.shape[2] * f.shape[3] for f in features]
         per_position = outputs["cls_logits"].shape[1] // sum(positions)
@@ -139,6 +139,6 @@ class OneStageDetector(nn.Module):
             found.append(self._kept(boxes, scores, labels))
         return found
 
-    def _kept(self, boxes, scores, labels):
+    def _kept(self, boxes: Any, scores: Any, labels: Any) -> dict[str, Any]:
         keep = box_ops.batched_nms(boxes, scores, labels, self.nms_thresh)[: self.detections_per_img]
         return {"boxes": boxes[keep], "scores": scores[keep], "labels": labels[keep]}

@@ -1,5 +1,9 @@
 """Boxes relative to others, and which truth belongs to which box, by torchvision's names."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 
 from ._boxes import BalancedPositiveNegativeSampler as BalancedPositiveNegativeSampler
@@ -10,22 +14,22 @@ from ._boxes import Matcher as Matcher
 class BoxLinearCoder:
     """Distances of the four sides from the centre of a box, in units of its size unless told otherwise."""
 
-    def __init__(self, normalize_by_size=True):
+    def __init__(self, normalize_by_size: bool = True) -> None:
         self.normalize_by_size = normalize_by_size
 
-    def _frame(self, boxes):
+    def _frame(self, boxes: Any) -> tuple[rl.Tensor, rl.Tensor]:
         """(centres twice, sizes twice)"""
         start, end = boxes[..., :2], boxes[..., 2:]
         centre, size = (start + end) * 0.5, end - start
         return rl.cat([centre, centre], -1), rl.cat([size, size], -1)
 
-    def encode(self, reference_boxes, proposals):
+    def encode(self, reference_boxes: Any, proposals: Any) -> Any:
         """(left, top, right, bottom) of reference boxes from the centres of proposals."""
         centre, size = self._frame(proposals)
         sides = (reference_boxes - centre) * rl.tensor([-1, -1, 1, 1], dtype=proposals.dtype)
         return sides / size if self.normalize_by_size else sides
 
-    def decode(self, rel_codes, boxes):
+    def decode(self, rel_codes: Any, boxes: Any) -> Any:
         """The boxes that encode() made differences of."""
         boxes = boxes.to(dtype=rel_codes.dtype)
         centre, size = self._frame(boxes)
@@ -36,17 +40,17 @@ class BoxLinearCoder:
 class SSDMatcher(Matcher):
     """Each truth keeps the box that overlaps it most, whatever else that box overlaps."""
 
-    def __init__(self, threshold):
+    def __init__(self, threshold: Any) -> None:
         super().__init__(threshold, threshold, allow_low_quality_matches=False)
 
-    def __call__(self, match_quality_matrix):
+    def __call__(self, match_quality_matrix: Any) -> Any:
         matches = super().__call__(match_quality_matrix)
         best = match_quality_matrix.max(dim=1).indices
         matches[best] = rl.arange(len(best), dtype=rl.int64)
         return matches
 
 
-def retrieve_out_channels(model, size):
+def retrieve_out_channels(model: Any, size: Any) -> list[int | Any]:
     """The channels of each map that a backbone gives for images of (width, height)."""
     was_training = model.training
     model.eval()

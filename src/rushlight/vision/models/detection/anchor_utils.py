@@ -1,5 +1,9 @@
 """Anchors: boxes of given sizes and shapes at every position of feature maps."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 
@@ -7,14 +11,16 @@ from rushlight import nn
 class AnchorGenerator(nn.Module):
     """For each feature map, boxes of its sizes in all its shapes (height / width), at every position."""
 
-    def __init__(self, sizes=((128, 256, 512),), aspect_ratios=((0.5, 1.0, 2.0),)):
+    def __init__(self, sizes: Any = ((128, 256, 512),), aspect_ratios: Any = ((0.5, 1.0, 2.0),)) -> None:
         super().__init__()
         per_map, ratios_per_map = (isinstance(v[0], (list, tuple)) for v in (sizes, aspect_ratios))
         self.sizes = sizes if per_map else tuple((size,) for size in sizes)
         self.aspect_ratios = aspect_ratios if ratios_per_map else (aspect_ratios,) * len(self.sizes)
         self.cell_anchors = list(map(self.generate_anchors, self.sizes, self.aspect_ratios))
 
-    def generate_anchors(self, scales, aspect_ratios, dtype=rl.float32, device="cpu"):
+    def generate_anchors(
+        self, scales: Any, aspect_ratios: Any, dtype: Any = rl.float32, device: str = "cpu"
+    ) -> rl.Tensor:
         """(shapes * sizes, 4) around (0, 0), in whole pixels."""
         scales = rl.as_tensor(scales, dtype=dtype, device=device)
         tall = rl.sqrt(rl.as_tensor(aspect_ratios, dtype=dtype, device=device))
@@ -22,10 +28,10 @@ class AnchorGenerator(nn.Module):
         h = (tall[:, None] * scales[None, :]).view(-1)
         return (rl.stack([-w, -h, w, h], dim=1) / 2).round()
 
-    def num_anchors_per_location(self):
+    def num_anchors_per_location(self) -> list[int]:
         return [len(s) * len(a) for s, a in zip(self.sizes, self.aspect_ratios)]
 
-    def forward(self, image_list, feature_maps):
+    def forward(self, image_list: Any, feature_maps: Any) -> Any:
         """A tensor (anchors, 4) for each image."""
         height, width = image_list.tensors.shape[-2:]
         if len(feature_maps) != len(self.cell_anchors):
@@ -49,7 +55,15 @@ class AnchorGenerator(nn.Module):
 class DefaultBoxGenerator(nn.Module):
     """The boxes that SSD starts from (Liu et al., 2015): at every position of each feature map, of some shapes and sizes."""
 
-    def __init__(self, aspect_ratios, min_ratio=0.15, max_ratio=0.9, scales=None, steps=None, clip=True):
+    def __init__(
+        self,
+        aspect_ratios: Any,
+        min_ratio: float = 0.15,
+        max_ratio: float = 0.9,
+        scales: Any = None,
+        steps: Any = None,
+        clip: bool = True,
+    ) -> None:
         super().__init__()
         if steps is not None and len(aspect_ratios) != len(steps):
             raise ValueError("aspect_ratios and steps should have the same length")
@@ -63,7 +77,7 @@ class DefaultBoxGenerator(nn.Module):
         self.scales = scales
         self._wh_pairs = [self._pairs(k) for k in range(count)]
 
-    def _pairs(self, k):
+    def _pairs(self, k: Any) -> rl.Tensor:
         """Widths and heights of the boxes of one feature map."""
         scale, between = self.scales[k], (self.scales[k] * self.scales[k + 1]) ** 0.5
         pairs = [[scale, scale], [between, between]]
@@ -72,11 +86,11 @@ class DefaultBoxGenerator(nn.Module):
             pairs += [[w, h], [h, w]]
         return rl.tensor(pairs)
 
-    def num_anchors_per_location(self):
+    def num_anchors_per_location(self) -> list[int]:
         """How many boxes there are at a position of each feature map."""
         return [2 + 2 * len(ratios) for ratios in self.aspect_ratios]
 
-    def _grid_default_boxes(self, grid_sizes, image_size, dtype=rl.float32):
+    def _grid_default_boxes(self, grid_sizes: Any, image_size: Any, dtype: Any = rl.float32) -> rl.Tensor:
         """(x, y, w, h) in units of the image."""
         found = []
         for k, (rows, columns) in enumerate(grid_sizes):
@@ -91,13 +105,13 @@ class DefaultBoxGenerator(nn.Module):
             found.append(rl.cat([positions, pairs.repeat(rows * columns, 1)], 1))
         return rl.cat(found)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(aspect_ratios={self.aspect_ratios}, clip={self.clip}, scales={self.scales}, "
             f"steps={self.steps})"
         )
 
-    def forward(self, image_list, feature_maps):
+    def forward(self, image_list: Any, feature_maps: Any) -> Any:
         sizes = [tuple(map_.shape[-2:]) for map_ in feature_maps]
         height, width = image_list.tensors.shape[-2:]
         boxes = self._grid_default_boxes(sizes, (height, width), feature_maps[0].dtype)

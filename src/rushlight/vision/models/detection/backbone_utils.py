@@ -1,6 +1,10 @@
 """Networks that give feature pyramids."""
 
-from rushlight import nn
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import Tensor, nn
 
 from ...ops import misc
 from ...ops.feature_pyramid_network import FeaturePyramidNetwork, LastLevelMaxPool
@@ -8,7 +12,7 @@ from .. import mobilenet, resnet
 from .._utils import IntermediateLayerGetter
 
 
-def check_backbone(backbone):
+def check_backbone(backbone: Any) -> None:
     """Refuses a network of which detectors cannot tell how wide its maps are."""
     if not hasattr(backbone, "out_channels"):
         raise ValueError(
@@ -21,8 +25,14 @@ class BackboneWithFPN(nn.Module):
     """Layers of a network, and a pyramid on what they give."""
 
     def __init__(
-        self, backbone, return_layers, in_channels_list, out_channels, extra_blocks=None, norm_layer=None
-    ):
+        self,
+        backbone: Any,
+        return_layers: Any,
+        in_channels_list: Any,
+        out_channels: int,
+        extra_blocks: Any = None,
+        norm_layer: Any = None,
+    ) -> None:
         super().__init__()
         self.body = IntermediateLayerGetter(backbone, return_layers=return_layers)
         self.fpn = FeaturePyramidNetwork(
@@ -33,13 +43,17 @@ class BackboneWithFPN(nn.Module):
         )
         self.out_channels = out_channels
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return self.fpn(self.body(x))
 
 
 def _resnet_fpn_extractor(
-    backbone, trainable_layers, returned_layers=None, extra_blocks=None, norm_layer=None
-):
+    backbone: Any,
+    trainable_layers: Any,
+    returned_layers: Any = None,
+    extra_blocks: Any = None,
+    norm_layer: Any = None,
+) -> BackboneWithFPN:
     """A pyramid on a ResNet whose first layers are frozen."""
     if not 0 <= trainable_layers <= 5:
         raise ValueError(f"Trainable layers should be in the range [0,5], got {trainable_layers}")
@@ -57,7 +71,9 @@ def _resnet_fpn_extractor(
     return BackboneWithFPN(backbone, layers, widths, 256, extra_blocks, norm_layer)
 
 
-def _validate_trainable_layers(is_trained, trainable_backbone_layers, max_value, default_value):
+def _validate_trainable_layers(
+    is_trained: Any, trainable_backbone_layers: Any, max_value: Any, default_value: Any
+) -> Any:
     if not is_trained:
         if trainable_backbone_layers is not None:
             import warnings
@@ -75,21 +91,26 @@ def _validate_trainable_layers(is_trained, trainable_backbone_layers, max_value,
 
 
 def resnet_fpn_backbone(
-    backbone_name,
-    weights,
-    norm_layer=misc.FrozenBatchNorm2d,
-    trainable_layers=3,
-    returned_layers=None,
-    extra_blocks=None,
-):
+    backbone_name: Any,
+    weights: Any,
+    norm_layer: Any = misc.FrozenBatchNorm2d,
+    trainable_layers: int = 3,
+    returned_layers: Any = None,
+    extra_blocks: Any = None,
+) -> BackboneWithFPN:
     """A pyramid on a ResNet of this name."""
     network = vars(resnet)[backbone_name](weights=weights, norm_layer=norm_layer)
     return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
 
 
 def _mobilenet_extractor(
-    backbone, fpn, trainable_layers, returned_layers=None, extra_blocks=None, norm_layer=None
-):
+    backbone: Any,
+    fpn: Any,
+    trainable_layers: Any,
+    returned_layers: Any = None,
+    extra_blocks: Any = None,
+    norm_layer: Any = None,
+) -> Any:
     """A pyramid on (or just the features of) a MobileNet whose first stages are frozen."""
     backbone = backbone.features
     stages = [0] + [i for i, b in enumerate(backbone) if getattr(b, "_is_cn", False)] + [len(backbone) - 1]
@@ -114,7 +135,7 @@ def _mobilenet_extractor(
     return BackboneWithFPN(backbone, layers, widths, 256, extra_blocks, norm_layer)
 
 
-def mobilenet_backbone(*, backbone_name, weights, fpn, norm_layer=misc.FrozenBatchNorm2d, trainable_layers=2, returned_layers=None, extra_blocks=None):  # fmt: skip
+def mobilenet_backbone(*, backbone_name: Any, weights: Any, fpn: Any, norm_layer: Any=misc.FrozenBatchNorm2d, trainable_layers: int=2, returned_layers: Any=None, extra_blocks: Any=None) -> Any:  # fmt: skip
     """A pyramid on a MobileNet of this name."""
     network = vars(mobilenet)[backbone_name](weights=weights, norm_layer=norm_layer)
     return _mobilenet_extractor(network, fpn, trainable_layers, returned_layers, extra_blocks)

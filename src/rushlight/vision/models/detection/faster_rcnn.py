@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rushlight import nn
+from typing import Any
+
+from rushlight import Tensor, nn
 from rushlight.nn import functional as F
 
 from ..._init import he_fan_out, initialize
@@ -26,7 +28,7 @@ from .transform import GeneralizedRCNNTransform
 __all__ = ["FasterRCNN"]
 
 
-def _default_anchorgen():
+def _default_anchorgen() -> AnchorGenerator:
     sizes = ((32,), (64,), (128,), (256,), (512,))
     return AnchorGenerator(sizes, ((0.5, 1.0, 2.0),) * len(sizes))
 
@@ -38,37 +40,37 @@ class FasterRCNN(GeneralizedRCNN):
 
     def __init__(
         self,
-        backbone,
-        num_classes=None,
-        min_size=800,
-        max_size=1333,
-        image_mean=None,
-        image_std=None,
-        rpn_anchor_generator=None,
-        rpn_head=None,
-        rpn_pre_nms_top_n_train=2000,
-        rpn_pre_nms_top_n_test=1000,
-        rpn_post_nms_top_n_train=2000,
-        rpn_post_nms_top_n_test=1000,
-        rpn_nms_thresh=0.7,
-        rpn_fg_iou_thresh=0.7,
-        rpn_bg_iou_thresh=0.3,
-        rpn_batch_size_per_image=256,
-        rpn_positive_fraction=0.5,
-        rpn_score_thresh=0.0,
-        box_roi_pool=None,
-        box_head=None,
-        box_predictor=None,
-        box_score_thresh=0.05,
-        box_nms_thresh=0.5,
-        box_detections_per_img=100,
-        box_fg_iou_thresh=0.5,
-        box_bg_iou_thresh=0.5,
-        box_batch_size_per_image=512,
-        box_positive_fraction=0.25,
-        bbox_reg_weights=None,
-        **kwargs,
-    ):
+        backbone: Any,
+        num_classes: Any = None,
+        min_size: Any = 800,
+        max_size: Any = 1333,
+        image_mean: Any = None,
+        image_std: Any = None,
+        rpn_anchor_generator: Any = None,
+        rpn_head: Any = None,
+        rpn_pre_nms_top_n_train: int = 2000,
+        rpn_pre_nms_top_n_test: int = 1000,
+        rpn_post_nms_top_n_train: int = 2000,
+        rpn_post_nms_top_n_test: int = 1000,
+        rpn_nms_thresh: float = 0.7,
+        rpn_fg_iou_thresh: float = 0.7,
+        rpn_bg_iou_thresh: float = 0.3,
+        rpn_batch_size_per_image: int = 256,
+        rpn_positive_fraction: float = 0.5,
+        rpn_score_thresh: float = 0.0,
+        box_roi_pool: Any = None,
+        box_head: Any = None,
+        box_predictor: Any = None,
+        box_score_thresh: float = 0.05,
+        box_nms_thresh: float = 0.5,
+        box_detections_per_img: int = 100,
+        box_fg_iou_thresh: float = 0.5,
+        box_bg_iou_thresh: float = 0.5,
+        box_batch_size_per_image: int = 512,
+        box_positive_fraction: float = 0.25,
+        bbox_reg_weights: Any = None,
+        **kwargs: Any,
+    ) -> None:
         check_backbone(backbone)
         if num_classes is not None and box_predictor is not None:
             raise ValueError("num_classes should be None when box_predictor is specified")
@@ -113,19 +115,19 @@ class FasterRCNN(GeneralizedRCNN):
 class TwoMLPHead(nn.Module):
     """Two linear layers on a region."""
 
-    def __init__(self, in_channels, representation_size):
+    def __init__(self, in_channels: Any, representation_size: Any) -> None:
         super().__init__()
         inputs = (in_channels, representation_size)
         self.fc6, self.fc7 = (nn.Linear(features, representation_size) for features in inputs)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return F.relu(self.fc7(F.relu(self.fc6(x.flatten(start_dim=1)))))
 
 
 class FastRCNNConvFCHead(nn.Sequential):
     """Convolutions and linear layers on a region of (channels, height, width)."""
 
-    def __init__(self, input_size, conv_layers, fc_layers, norm_layer=None):
+    def __init__(self, input_size: Any, conv_layers: Any, fc_layers: Any, norm_layer: Any = None) -> None:
         channels, height, width = input_size
         blocks: list[nn.Module] = []
         for out in conv_layers:
@@ -143,12 +145,12 @@ class FastRCNNConvFCHead(nn.Sequential):
 class FastRCNNPredictor(nn.Module):
     """The class of a region, and a box for each class."""
 
-    def __init__(self, in_channels, num_classes):
+    def __init__(self, in_channels: Any, num_classes: int) -> None:
         super().__init__()
         outputs = (num_classes, 4 * num_classes)
         self.cls_score, self.bbox_pred = (nn.Linear(in_channels, features) for features in outputs)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         if x.dim() == 4 and list(x.shape[2:]) != [1, 1]:
             raise ValueError(
                 f"x has the wrong shape, expecting the last two dimensions to be [1,1] instead of {list(x.shape[2:])}"
@@ -157,7 +159,7 @@ class FastRCNNPredictor(nn.Module):
         return self.cls_score(x), self.bbox_pred(x)
 
 
-def trainable_resnet50(weights, kwargs):
+def trainable_resnet50(weights: Any, kwargs: Any) -> tuple[Any | None, Any]:
     """(weights of the backbone, how many of its layers are trained) of a builder's arguments"""
     first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
     first = None if weights is not None else first
@@ -165,7 +167,9 @@ def trainable_resnet50(weights, kwargs):
     return first, _validate_trainable_layers(trained, kwargs.pop("trainable_backbone_layers", None), 5, 3)
 
 
-def resnet50_pyramid(weights, kwargs, returned_layers=None, extra_blocks=lambda: None):
+def resnet50_pyramid(
+    weights: Any, kwargs: Any, returned_layers: Any = None, extra_blocks: Any = lambda: None
+) -> Any:
     """The backbone of a builder's arguments; what is trained already has frozen normalization and first layers."""
     first, layers = trainable_resnet50(weights, kwargs)
     trained = weights is not None or first is not None
@@ -173,7 +177,7 @@ def resnet50_pyramid(weights, kwargs, returned_layers=None, extra_blocks=lambda:
     return _resnet_fpn_extractor(backbone, layers, returned_layers, extra_blocks())
 
 
-def resnet50_v2_parts(weights, kwargs):
+def resnet50_v2_parts(weights: Any, kwargs: Any) -> Any:
     """(backbone, arguments) of the second versions (Li et al., 2021): normalized pyramid and heads, deeper proposals."""
     first, layers = trainable_resnet50(weights, kwargs)
     backbone = _resnet_fpn_extractor(resnet50(weights=first), layers, norm_layer=nn.BatchNorm2d)
@@ -188,20 +192,20 @@ def resnet50_v2_parts(weights, kwargs):
 
 
 @entry
-def fasterrcnn_resnet50_fpn(weights=None, num_classes=91, **kwargs):
+def fasterrcnn_resnet50_fpn(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> Any:
     """Faster R-CNN on a pyramid of ResNet-50."""
     model = FasterRCNN(resnet50_pyramid(weights, kwargs), num_classes=num_classes, **kwargs)
     return without_eps(model) if weights is not None else model
 
 
 @entry
-def fasterrcnn_resnet50_fpn_v2(weights=None, num_classes=91, **kwargs):
+def fasterrcnn_resnet50_fpn_v2(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> FasterRCNN:
     """Faster R-CNN with more and normalized layers in its heads."""
     backbone, parts = resnet50_v2_parts(weights, kwargs)
     return FasterRCNN(backbone, num_classes=num_classes, **parts, **kwargs)
 
 
-def without_eps(model):
+def without_eps(model: Any) -> Any:
     """The published weights were trained with normalizations that add nothing to the variance."""
     for m in model.modules():
         if isinstance(m, FrozenBatchNorm2d):
@@ -209,7 +213,7 @@ def without_eps(model):
     return model
 
 
-def _mobilenet(weights, num_classes, kwargs, **defaults):
+def _mobilenet(weights: Any, num_classes: int, kwargs: Any, **defaults: Any) -> FasterRCNN:
     first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")
     first = None if weights is not None else first
     trained = weights is not None or first is not None
@@ -221,13 +225,17 @@ def _mobilenet(weights, num_classes, kwargs, **defaults):
 
 
 @entry
-def fasterrcnn_mobilenet_v3_large_fpn(weights=None, num_classes=91, **kwargs):
+def fasterrcnn_mobilenet_v3_large_fpn(
+    weights: Any = None, num_classes: int = 91, **kwargs: Any
+) -> FasterRCNN:
     """Faster R-CNN on a pyramid of MobileNet v3."""
     return _mobilenet(weights, num_classes, kwargs, rpn_score_thresh=0.05)
 
 
 @entry
-def fasterrcnn_mobilenet_v3_large_320_fpn(weights=None, num_classes=91, **kwargs):
+def fasterrcnn_mobilenet_v3_large_320_fpn(
+    weights: Any = None, num_classes: int = 91, **kwargs: Any
+) -> FasterRCNN:
     """Faster R-CNN on a pyramid of MobileNet v3, for small images."""
     small = {"min_size": 320, "max_size": 640, "rpn_pre_nms_top_n_test": 150, "rpn_post_nms_top_n_test": 150}
     return _mobilenet(weights, num_classes, kwargs, rpn_score_thresh=0.05, **small)

@@ -1,7 +1,10 @@
 """FCOS: fully convolutional one-stage detection (Tian et al., 2019)."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -23,13 +26,15 @@ __all__ = ["FCOS"]
 class FCOSHead(nn.Module):
     """At every position: the class, the distances to the four sides, and how near the middle it is."""
 
-    def __init__(self, in_channels, num_anchors, num_classes, num_convs=4):
+    def __init__(self, in_channels: Any, num_anchors: Any, num_classes: int, num_convs: int = 4) -> None:
         super().__init__()
         self.box_coder = BoxLinearCoder(normalize_by_size=True)
         self.classification_head = FCOSClassificationHead(in_channels, num_anchors, num_classes, num_convs)
         self.regression_head = FCOSRegressionHead(in_channels, num_anchors, num_convs)
 
-    def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
+    def compute_loss(
+        self, targets: Any, head_outputs: Any, anchors: Any, matched_idxs: Any
+    ) -> dict[str, Any]:
         """Losses over the number of pixels inside of objects."""
         logits, regression, centred = (
             head_outputs[k] for k in ("cls_logits", "bbox_regression", "bbox_ctrness")
@@ -66,7 +71,7 @@ class FCOSHead(nn.Module):
             "bbox_ctrness": centre_loss / count,
         }
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         regression, centred = self.regression_head(x)
         return {
             "cls_logits": self.classification_head(x),
@@ -75,7 +80,7 @@ class FCOSHead(nn.Module):
         }
 
 
-def _tower(channels, count, norm_layer):
+def _tower(channels: Any, count: Any, norm_layer: Any) -> Any:
     layers = []
     for _ in range(count):
         layers += [nn.Conv2d(channels, channels, 3, stride=1, padding=1), norm_layer(channels), nn.ReLU()]
@@ -86,8 +91,14 @@ class FCOSClassificationHead(nn.Module):
     """The class at every position."""
 
     def __init__(
-        self, in_channels, num_anchors, num_classes, num_convs=4, prior_probability=0.01, norm_layer=None
-    ):
+        self,
+        in_channels: Any,
+        num_anchors: Any,
+        num_classes: int,
+        num_convs: int = 4,
+        prior_probability: float = 0.01,
+        norm_layer: Any = None,
+    ) -> None:
         super().__init__()
         self.num_classes, self.num_anchors = num_classes, num_anchors
         self.conv = _tower(in_channels, num_convs, norm_layer or partial(nn.GroupNorm, 32))
@@ -96,14 +107,16 @@ class FCOSClassificationHead(nn.Module):
         nn.init.normal_(self.cls_logits.weight, std=0.01)
         nn.init.constant_(self.cls_logits.bias, -math.log((1 - prior_probability) / prior_probability))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.cat([by_position(self.cls_logits(self.conv(f)), self.num_classes) for f in x], dim=1)
 
 
 class FCOSRegressionHead(nn.Module):
     """The sides, and how near the middle a position is."""
 
-    def __init__(self, in_channels, num_anchors, num_convs=4, norm_layer=None):
+    def __init__(
+        self, in_channels: Any, num_anchors: Any, num_convs: int = 4, norm_layer: Any = None
+    ) -> None:
         super().__init__()
         self.conv = _tower(in_channels, num_convs, norm_layer or partial(nn.GroupNorm, 32))
         self.bbox_reg = nn.Conv2d(in_channels, num_anchors * 4, 3, stride=1, padding=1)
@@ -111,7 +124,7 @@ class FCOSRegressionHead(nn.Module):
         init_normal([self.bbox_reg, self.bbox_ctrness])
         init_normal(self.conv.children())
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         seen = [self.conv(f) for f in x]
         sides = rl.cat([by_position(F.relu(self.bbox_reg(f)), 4) for f in seen], dim=1)
         return sides, rl.cat([by_position(self.bbox_ctrness(f), 1) for f in seen], dim=1)
@@ -122,21 +135,21 @@ class FCOS(OneStageDetector):
 
     def __init__(
         self,
-        backbone,
-        num_classes,
-        min_size=800,
-        max_size=1333,
-        image_mean=None,
-        image_std=None,
-        anchor_generator=None,
-        head=None,
-        center_sampling_radius=1.5,
-        score_thresh=0.2,
-        nms_thresh=0.6,
-        detections_per_img=100,
-        topk_candidates=1000,
-        **kwargs,
-    ):
+        backbone: Any,
+        num_classes: int,
+        min_size: Any = 800,
+        max_size: Any = 1333,
+        image_mean: Any = None,
+        image_std: Any = None,
+        anchor_generator: Any = None,
+        head: Any = None,
+        center_sampling_radius: float = 1.5,
+        score_thresh: float = 0.2,
+        nms_thresh: float = 0.6,
+        detections_per_img: int = 100,
+        topk_candidates: int = 1000,
+        **kwargs: Any,
+    ) -> None:
         check_backbone(backbone)
         if not isinstance(anchor_generator, (AnchorGenerator, type(None))):
             raise TypeError(
@@ -159,17 +172,17 @@ class FCOS(OneStageDetector):
         self.score_thresh, self.nms_thresh = score_thresh, nms_thresh
         self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
 
-    def _losses(self, targets, outputs, anchors, positions):
+    def _losses(self, targets: Any, outputs: Any, anchors: Any, positions: Any) -> Any:
         return self.compute_loss(targets, outputs, anchors, positions)
 
-    def compute_loss(self, targets, head_outputs, anchors, num_anchors_per_level):
+    def compute_loss(self, targets: Any, head_outputs: Any, anchors: Any, num_anchors_per_level: Any) -> Any:
         matched = [
             self._assigned(boxes, target["boxes"], num_anchors_per_level)
             for boxes, target in zip(anchors, targets)
         ]
         return self.head.compute_loss(targets, head_outputs, anchors, matched)
 
-    def _assigned(self, anchors, truth, per_level):
+    def _assigned(self, anchors: Any, truth: Any, per_level: Any) -> Any:
         """For each pixel the smallest truth of its level's sizes whose middle is near, or -1."""
         if truth.numel() == 0:
             return rl.full((len(anchors),), -1, dtype=rl.int64)
@@ -191,15 +204,15 @@ class FCOS(OneStageDetector):
         index[best < 1e-5] = -1
         return index
 
-    def _scores(self, outputs):
+    def _scores(self, outputs: Any) -> rl.Tensor:
         return rl.sqrt(rl.sigmoid(outputs["cls_logits"]) * rl.sigmoid(outputs["bbox_ctrness"]))
 
-    def _decoded(self, regression, anchors):
+    def _decoded(self, regression: Any, anchors: Any) -> Any:
         return self.box_coder.decode(regression, anchors)
 
 
 @entry
-def fcos_resnet50_fpn(weights=None, num_classes=91, **kwargs):
+def fcos_resnet50_fpn(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> FCOS:
     """FCOS on a pyramid of ResNet-50."""
     backbone = resnet50_pyramid(
         weights, kwargs, returned_layers=[2, 3, 4], extra_blocks=lambda: LastLevelP6P7(256, 256)

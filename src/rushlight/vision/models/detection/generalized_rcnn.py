@@ -1,6 +1,9 @@
 """Detectors of two stages: proposals, then what stands in them."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -10,14 +13,14 @@ from rushlight.jit import is_scripting
 class GeneralizedRCNN(nn.Module):
     """A backbone, proposals, heads, and the transform of images before and results after."""
 
-    def __init__(self, backbone, rpn, roi_heads, transform):
+    def __init__(self, backbone: Any, rpn: Any, roi_heads: Any, transform: Any) -> None:
         super().__init__()
         self.transform = transform
         self.backbone = backbone
         self.rpn = rpn
         self.roi_heads = roi_heads
 
-    def forward(self, images, targets=None):
+    def forward(self, images: Any, targets: Any = None) -> Any:
         """Losses in training, detections of each image in evaluation; scripted models give both."""
         if self.training:
             self._check(targets)
@@ -36,7 +39,7 @@ class GeneralizedRCNN(nn.Module):
         return losses if self.training else found
 
     @staticmethod
-    def _check(targets):
+    def _check(targets: Any) -> None:
         if targets is None:
             raise AssertionError("targets should not be none when in training mode")
         for target in targets:
@@ -49,7 +52,7 @@ class GeneralizedRCNN(nn.Module):
                 )
 
     @staticmethod
-    def _check_sizes(targets):
+    def _check_sizes(targets: Any) -> None:
         for i, target in enumerate(targets or []):
             flat = target["boxes"][:, 2:] <= target["boxes"][:, :2]
             if flat.any():

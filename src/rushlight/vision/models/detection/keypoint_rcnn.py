@@ -1,6 +1,10 @@
 """Keypoint R-CNN (He et al., 2017): Faster R-CNN with a heat map for each key point."""
 
-from rushlight import nn
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import Tensor, nn
 from rushlight.nn import functional as F
 
 from ..._init import he_fan_out, initialize
@@ -16,17 +20,17 @@ class KeypointRCNN(FasterRCNN):
 
     def __init__(
         self,
-        backbone,
-        num_classes=None,
-        min_size=None,
-        max_size=1333,
+        backbone: Any,
+        num_classes: Any = None,
+        min_size: Any = None,
+        max_size: Any = 1333,
         *,
-        keypoint_roi_pool=None,
-        keypoint_head=None,
-        keypoint_predictor=None,
-        num_keypoints=None,
-        **kwargs,
-    ):
+        keypoint_roi_pool: Any = None,
+        keypoint_head: Any = None,
+        keypoint_predictor: Any = None,
+        num_keypoints: Any = None,
+        **kwargs: Any,
+    ) -> None:
         pool = keypoint_roi_pool
         if pool is None:
             pool = MultiScaleRoIAlign(["0", "1", "2", "3"], output_size=14, sampling_ratio=2)
@@ -50,7 +54,7 @@ class KeypointRCNN(FasterRCNN):
 class KeypointRCNNHeads(nn.Sequential):
     """Convolutions of 3 x 3."""
 
-    def __init__(self, in_channels, layers):
+    def __init__(self, in_channels: Any, layers: Any) -> None:
         parts = []
         for out_channels in layers:
             parts += [nn.Conv2d(in_channels, out_channels, 3, stride=1, padding=1), nn.ReLU(inplace=True)]
@@ -62,13 +66,13 @@ class KeypointRCNNHeads(nn.Sequential):
 class KeypointRCNNPredictor(nn.Module):
     """A heat map for each key point, at four times the size."""
 
-    def __init__(self, in_channels, num_keypoints):
+    def __init__(self, in_channels: Any, num_keypoints: Any) -> None:
         super().__init__()
         self.out_channels, self.up_scale = num_keypoints, 2
         self.kps_score_lowres = nn.ConvTranspose2d(in_channels, num_keypoints, 4, stride=2, padding=1)
         initialize(self, conv=he_fan_out)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return F.interpolate(
             self.kps_score_lowres(x),
             scale_factor=float(self.up_scale),
@@ -79,7 +83,9 @@ class KeypointRCNNPredictor(nn.Module):
 
 
 @entry
-def keypointrcnn_resnet50_fpn(weights=None, num_classes=2, num_keypoints=17, **kwargs):
+def keypointrcnn_resnet50_fpn(
+    weights: Any = None, num_classes: int = 2, num_keypoints: int = 17, **kwargs: Any
+) -> Any:
     """Keypoint R-CNN on a pyramid of ResNet-50."""
     backbone = resnet50_pyramid(weights, kwargs)
     model = KeypointRCNN(backbone, num_classes=num_classes, num_keypoints=num_keypoints, **kwargs)

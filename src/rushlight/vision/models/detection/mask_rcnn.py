@@ -1,6 +1,9 @@
 """Mask R-CNN (He et al., 2017)."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from typing import Any
 
 from rushlight import nn
 
@@ -18,14 +21,14 @@ class MaskRCNN(FasterRCNN):
 
     def __init__(
         self,
-        backbone,
-        num_classes=None,
-        *args,
-        mask_roi_pool=None,
-        mask_head=None,
-        mask_predictor=None,
-        **kwargs,
-    ):
+        backbone: Any,
+        num_classes: Any = None,
+        *args: Any,
+        mask_roi_pool: Any = None,
+        mask_head: Any = None,
+        mask_predictor: Any = None,
+        **kwargs: Any,
+    ) -> None:
         if num_classes is not None and mask_predictor is not None:
             raise ValueError("num_classes should be None when mask_predictor is specified")
         width = backbone.out_channels
@@ -43,7 +46,7 @@ class MaskRCNNHeads(nn.Sequential):
 
     _version = 2
 
-    def __init__(self, in_channels, layers, dilation, norm_layer=None):
+    def __init__(self, in_channels: Any, layers: Any, dilation: Any, norm_layer: Any = None) -> None:
         blocks, width = [], in_channels
         for out in layers:
             blocks.append(
@@ -61,7 +64,7 @@ class MaskRCNNHeads(nn.Sequential):
         super().__init__(*blocks)
         initialize(self, conv=he_fan_out)
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+    def _load_from_state_dict(self, state_dict: Any, prefix: Any, local_metadata: Any, *args: Any) -> None:
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:
             for i in range(len(self)):  # files of the first version call them mask_fcn1, mask_fcn2 ...
                 for kind in ("weight", "bias"):
@@ -74,7 +77,7 @@ class MaskRCNNHeads(nn.Sequential):
 class MaskRCNNPredictor(nn.Sequential):
     """Twice the size, then a plane for each class."""
 
-    def __init__(self, in_channels, dim_reduced, num_classes):
+    def __init__(self, in_channels: Any, dim_reduced: Any, num_classes: int) -> None:
         super().__init__(
             OrderedDict(
                 conv5_mask=nn.ConvTranspose2d(in_channels, dim_reduced, 2, 2, 0),
@@ -88,14 +91,14 @@ class MaskRCNNPredictor(nn.Sequential):
 
 
 @entry
-def maskrcnn_resnet50_fpn(weights=None, num_classes=91, **kwargs):
+def maskrcnn_resnet50_fpn(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> Any:
     """Mask R-CNN on a pyramid of ResNet-50."""
     model = MaskRCNN(resnet50_pyramid(weights, kwargs), num_classes=num_classes, **kwargs)
     return without_eps(model) if weights is not None else model
 
 
 @entry
-def maskrcnn_resnet50_fpn_v2(weights=None, num_classes=91, **kwargs):
+def maskrcnn_resnet50_fpn_v2(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> MaskRCNN:
     """Mask R-CNN with more and normalized layers in its heads."""
     backbone, parts = resnet50_v2_parts(weights, kwargs)
     head = MaskRCNNHeads(backbone.out_channels, [256, 256, 256, 256], 1, norm_layer=nn.BatchNorm2d)

@@ -16,7 +16,9 @@ from ._keypoints import keypointrcnn_inference, keypointrcnn_loss
 from ._keypoints import keypoints_to_heatmap as keypoints_to_heatmap
 
 
-def fastrcnn_loss(class_logits, box_regression, labels, regression_targets):
+def fastrcnn_loss(
+    class_logits: Any, box_regression: Any, labels: Any, regression_targets: Any
+) -> tuple[rl.Tensor, Any]:
     """(loss of classes, loss of boxes)"""
     labels, wanted = rl.cat(labels), rl.cat(list(regression_targets))
     positive = rl.where(labels > 0)[0]
@@ -25,7 +27,9 @@ def fastrcnn_loss(class_logits, box_regression, labels, regression_targets):
     return F.cross_entropy(class_logits, labels), box_loss
 
 
-def maskrcnn_loss(mask_logits, proposals, gt_masks, gt_labels, mask_matched_idxs):
+def maskrcnn_loss(
+    mask_logits: Any, proposals: Any, gt_masks: Any, gt_labels: Any, mask_matched_idxs: Any
+) -> Any:
     """The loss of masks: of each proposal the plane of its class, against the truth within it."""
     size = mask_logits.shape[-1]
     labels = rl.cat([label[index] for label, index in zip(gt_labels, mask_matched_idxs)])
@@ -39,12 +43,12 @@ def maskrcnn_loss(mask_logits, proposals, gt_masks, gt_labels, mask_matched_idxs
     return F.binary_cross_entropy_with_logits(mask_logits[rl.arange(labels.shape[0]), labels], targets)
 
 
-def _grown(boxes, scale):
+def _grown(boxes: Any, scale: Any) -> rl.Tensor:
     middle, half = (boxes[:, :2] + boxes[:, 2:]) * 0.5, (boxes[:, 2:] - boxes[:, :2]) * 0.5 * scale
     return rl.cat((middle - half, middle + half), dim=1)
 
 
-def paste_masks_in_image(masks, boxes, img_shape, padding=1):
+def paste_masks_in_image(masks: Any, boxes: Any, img_shape: Any, padding: int = 1) -> Any:
     """Masks (N, 1, m, m) of boxes as masks (N, 1, H, W) of the image."""
     height, width = img_shape
     size = masks.shape[-1]
@@ -77,24 +81,24 @@ class RoIHeads(nn.Module):
 
     def __init__(
         self,
-        box_roi_pool,
-        box_head,
-        box_predictor,
-        fg_iou_thresh,
-        bg_iou_thresh,
-        batch_size_per_image,
-        positive_fraction,
-        bbox_reg_weights,
-        score_thresh,
-        nms_thresh,
-        detections_per_img,
-        mask_roi_pool=None,
-        mask_head=None,
-        mask_predictor=None,
-        keypoint_roi_pool=None,
-        keypoint_head=None,
-        keypoint_predictor=None,
-    ):
+        box_roi_pool: Any,
+        box_head: Any,
+        box_predictor: Any,
+        fg_iou_thresh: Any,
+        bg_iou_thresh: Any,
+        batch_size_per_image: Any,
+        positive_fraction: Any,
+        bbox_reg_weights: Any,
+        score_thresh: float,
+        nms_thresh: float,
+        detections_per_img: Any,
+        mask_roi_pool: Any = None,
+        mask_head: Any = None,
+        mask_predictor: Any = None,
+        keypoint_roi_pool: Any = None,
+        keypoint_head: Any = None,
+        keypoint_predictor: Any = None,
+    ) -> None:
         super().__init__()
         self.box_coder = BoxCoder((10.0, 10.0, 5.0, 5.0) if bbox_reg_weights is None else bbox_reg_weights)
         self.proposal_matcher = Matcher(fg_iou_thresh, bg_iou_thresh, allow_low_quality_matches=False)
@@ -110,13 +114,13 @@ class RoIHeads(nn.Module):
             for part, module in zip(("roi_pool", "head", "predictor"), parts):
                 setattr(self, f"{branch}_{part}", module)
 
-    def has_keypoint(self):
+    def has_keypoint(self) -> bool:
         return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
 
-    def has_mask(self):
+    def has_mask(self) -> bool:
         return None not in (self.mask_roi_pool, self.mask_head, self.mask_predictor)
 
-    def forward(self, features, proposals, image_shapes, targets=None):
+    def forward(self, features: Any, proposals: Any, image_shapes: Any, targets: Any = None) -> Any:
         """(detections of each image, losses)"""
         labels = wanted = matched = None
         if self.training:
@@ -137,7 +141,9 @@ class RoIHeads(nn.Module):
             self._keypoints(features, proposals, image_shapes, targets, matched, labels, result, losses)
         return result, losses
 
-    def assign_targets_to_proposals(self, proposals, gt_boxes, gt_labels):
+    def assign_targets_to_proposals(
+        self, proposals: Any, gt_boxes: Any, gt_labels: Any
+    ) -> tuple[list[Any], list[Any]]:
         """(truths, labels) of the proposals of each image: 0 is background, -1 is neither."""
         indices, labels = [], []
         for boxes, truth, kinds in zip(proposals, gt_boxes, gt_labels):
@@ -154,7 +160,9 @@ class RoIHeads(nn.Module):
             labels.append(label)
         return indices, labels
 
-    def _samples(self, proposals, targets):
+    def _samples(
+        self, proposals: Any, targets: Any
+    ) -> tuple[Any, list[Any], list[Any], tuple[rl.Tensor, ...]]:
         """Drawn proposals of each image, with the truths they match, their labels, and how far off they are."""
         if targets is None:
             raise ValueError("targets should not be None")
@@ -173,7 +181,9 @@ class RoIHeads(nn.Module):
             truths.append((truth if truth.numel() else truth.new_zeros((1, 4)))[indices[i]])
         return proposals, indices, labels, self.box_coder.encode(truths, proposals)
 
-    def _detections(self, class_logits, box_regression, proposals, image_shapes):
+    def _detections(
+        self, class_logits: Any, box_regression: Any, proposals: Any, image_shapes: Any
+    ) -> list[Any]:
         """(boxes, scores, labels) of each image"""
         classes = class_logits.shape[-1]
         counts = [len(p) for p in proposals]
@@ -192,7 +202,17 @@ class RoIHeads(nn.Module):
             found.append((box[keep], score[keep], label[keep]))
         return found
 
-    def _keypoints(self, features, proposals, image_shapes, targets, matched, labels, result, losses):
+    def _keypoints(
+        self,
+        features: Any,
+        proposals: Any,
+        image_shapes: Any,
+        targets: Any,
+        matched: Any,
+        labels: Any,
+        result: Any,
+        losses: Any,
+    ) -> None:
         if self.training:
             chosen = [rl.where(label > 0)[0] for label in labels]
             boxes = [p[i] for p, i in zip(proposals, chosen)]
@@ -209,7 +229,17 @@ class RoIHeads(nn.Module):
         for one, points, scores in zip(result, *keypointrcnn_inference(logits, boxes)):
             one["keypoints"], one["keypoints_scores"] = points, scores
 
-    def _masks(self, features, proposals, image_shapes, targets, matched, labels, result, losses):
+    def _masks(
+        self,
+        features: Any,
+        proposals: Any,
+        image_shapes: Any,
+        targets: Any,
+        matched: Any,
+        labels: Any,
+        result: Any,
+        losses: Any,
+    ) -> None:
         if self.training:
             chosen = [rl.where(label > 0)[0] for label in labels]
             boxes = [p[i] for p, i in zip(proposals, chosen)]

@@ -1,5 +1,9 @@
 """Region proposals (Ren et al., 2015)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -16,7 +20,7 @@ class RPNHead(nn.Module):
 
     _version = 2
 
-    def __init__(self, in_channels, num_anchors, conv_depth=1):
+    def __init__(self, in_channels: Any, num_anchors: Any, conv_depth: int = 1) -> None:
         super().__init__()
         convs = [
             Conv2dNormActivation(in_channels, in_channels, kernel_size=3, norm_layer=None)
@@ -27,19 +31,19 @@ class RPNHead(nn.Module):
         self.cls_logits, self.bbox_pred = (nn.Conv2d(in_channels, out, kernel_size=1) for out in outputs)
         initialize(self, conv=normal(0.01))
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):
+    def _load_from_state_dict(self, state_dict: Any, prefix: Any, local_metadata: Any, *args: Any) -> None:
         if local_metadata.get("version", None) is None or local_metadata["version"] < 2:
             for kind in ("weight", "bias"):  # files of the first version have one plain convolution
                 if f"{prefix}conv.{kind}" in state_dict:
                     state_dict[f"{prefix}conv.0.0.{kind}"] = state_dict.pop(f"{prefix}conv.{kind}")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         seen = [self.conv(feature) for feature in x]
         return [self.cls_logits(t) for t in seen], [self.bbox_pred(t) for t in seen]
 
 
-def _by_position(layer, width):
+def _by_position(layer: Any, width: Any) -> Any:
     """(N, A * width, H, W) -> (N, H * W * A, width)"""
     n, _, h, w = layer.shape
     return layer.view(n, -1, width, h, w).permute(0, 3, 4, 1, 2).reshape(n, -1, width)
@@ -50,17 +54,17 @@ class RegionProposalNetwork(nn.Module):
 
     def __init__(
         self,
-        anchor_generator,
-        head,
-        fg_iou_thresh,
-        bg_iou_thresh,
-        batch_size_per_image,
-        positive_fraction,
-        pre_nms_top_n,
-        post_nms_top_n,
-        nms_thresh,
-        score_thresh=0.0,
-    ):
+        anchor_generator: Any,
+        head: Any,
+        fg_iou_thresh: Any,
+        bg_iou_thresh: Any,
+        batch_size_per_image: Any,
+        positive_fraction: Any,
+        pre_nms_top_n: Any,
+        post_nms_top_n: Any,
+        nms_thresh: float,
+        score_thresh: float = 0.0,
+    ) -> None:
         super().__init__()
         self.anchor_generator = anchor_generator
         self.head = head
@@ -73,7 +77,7 @@ class RegionProposalNetwork(nn.Module):
         self.score_thresh = score_thresh
         self.min_size = 1e-3
 
-    def forward(self, images, features, targets=None):
+    def forward(self, images: Any, features: Any, targets: Any = None) -> Any:
         """(proposals of each image, losses)"""
         features = list(features.values())
         objectness, deltas = self.head(features)
@@ -91,7 +95,7 @@ class RegionProposalNetwork(nn.Module):
         wanted = self.box_coder.encode(matched, anchors)
         return boxes, self._losses(objectness, deltas, labels, wanted)
 
-    def _filtered(self, proposals, objectness, image_sizes, per_level):
+    def _filtered(self, proposals: Any, objectness: Any, image_sizes: Any, per_level: Any) -> list[Any]:
         mode = "training" if self.training else "testing"
         before, after = self._pre_nms_top_n[mode], self._post_nms_top_n[mode]
         count = len(proposals)
@@ -114,7 +118,7 @@ class RegionProposalNetwork(nn.Module):
             found.append(boxes[box_ops.batched_nms(boxes, scores, level, self.nms_thresh)[:after]])
         return found
 
-    def assign_targets_to_anchors(self, anchors, targets):
+    def assign_targets_to_anchors(self, anchors: Any, targets: Any) -> tuple[list[Any], list[Any]]:
         """(1 for objects, 0 for background, -1 for neither; boxes of the matched truths) of each image's anchors."""
         labels, matched = [], []
         for boxes, target in zip(anchors, targets):
@@ -130,7 +134,7 @@ class RegionProposalNetwork(nn.Module):
             labels.append(label)
         return labels, matched
 
-    def _losses(self, objectness, deltas, labels, wanted):
+    def _losses(self, objectness: Any, deltas: Any, labels: Any, wanted: Any) -> dict[str, rl.Tensor]:
         positive, negative = self.fg_bg_sampler(labels)
         positive, negative = rl.where(rl.cat(positive))[0], rl.where(rl.cat(negative))[0]
         sampled = rl.cat([positive, negative])

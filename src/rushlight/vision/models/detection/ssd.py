@@ -1,6 +1,9 @@
 """SSD: single shot detection (Liu et al., 2015)."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -19,7 +22,7 @@ from .transform import GeneralizedRCNNTransform
 __all__ = ["SSD"]
 
 
-def _xavier_init(module):
+def _xavier_init(module: Any) -> None:
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.xavier_uniform_(layer.weight)
@@ -30,16 +33,16 @@ def _xavier_init(module):
 class SSDScoringHead(nn.Module):
     """Values for each box of each position, by a layer of its own for each map."""
 
-    def __init__(self, module_list, num_columns):
+    def __init__(self, module_list: Any, num_columns: Any) -> None:
         super().__init__()
         self.module_list = module_list
         self.num_columns = num_columns
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.cat([by_position(m(f), self.num_columns) for m, f in zip(self.module_list, x)], dim=1)
 
 
-def _convolutions(in_channels, num_anchors, columns):
+def _convolutions(in_channels: Any, num_anchors: Any, columns: Any) -> Any:
     layers = nn.ModuleList(
         nn.Conv2d(c, columns * n, kernel_size=3, padding=1) for c, n in zip(in_channels, num_anchors)
     )
@@ -50,26 +53,26 @@ def _convolutions(in_channels, num_anchors, columns):
 class SSDClassificationHead(SSDScoringHead):
     """The classes of boxes."""
 
-    def __init__(self, in_channels, num_anchors, num_classes):
+    def __init__(self, in_channels: Any, num_anchors: Any, num_classes: int) -> None:
         super().__init__(_convolutions(in_channels, num_anchors, num_classes), num_classes)
 
 
 class SSDRegressionHead(SSDScoringHead):
     """How far off boxes are."""
 
-    def __init__(self, in_channels, num_anchors):
+    def __init__(self, in_channels: Any, num_anchors: Any) -> None:
         super().__init__(_convolutions(in_channels, num_anchors, 4), 4)
 
 
 class SSDHead(nn.Module):
     """Classes and boxes."""
 
-    def __init__(self, in_channels, num_anchors, num_classes):
+    def __init__(self, in_channels: Any, num_anchors: Any, num_classes: int) -> None:
         super().__init__()
         self.classification_head = SSDClassificationHead(in_channels, num_anchors, num_classes)
         self.regression_head = SSDRegressionHead(in_channels, num_anchors)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return {"bbox_regression": self.regression_head(x), "cls_logits": self.classification_head(x)}
 
 
@@ -78,21 +81,21 @@ class SSD(OneStageDetector):
 
     def __init__(
         self,
-        backbone,
-        anchor_generator,
-        size,
-        num_classes,
-        image_mean=None,
-        image_std=None,
-        head=None,
-        score_thresh=0.01,
-        nms_thresh=0.45,
-        detections_per_img=200,
-        iou_thresh=0.5,
-        topk_candidates=400,
-        positive_fraction=0.25,
-        **kwargs,
-    ):
+        backbone: Any,
+        anchor_generator: Any,
+        size: Any,
+        num_classes: int,
+        image_mean: Any = None,
+        image_std: Any = None,
+        head: Any = None,
+        score_thresh: float = 0.01,
+        nms_thresh: float = 0.45,
+        detections_per_img: int = 200,
+        iou_thresh: float = 0.5,
+        topk_candidates: int = 400,
+        positive_fraction: float = 0.25,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(backbone)
         self.anchor_generator = anchor_generator
         self.box_coder = BoxCoder(weights=(10.0, 10.0, 5.0, 5.0))
@@ -115,10 +118,12 @@ class SSD(OneStageDetector):
         self.detections_per_img, self.topk_candidates = detections_per_img, topk_candidates
         self.neg_to_pos_ratio = (1.0 - positive_fraction) / positive_fraction
 
-    def _losses(self, targets, outputs, anchors, positions):
+    def _losses(self, targets: Any, outputs: Any, anchors: Any, positions: Any) -> dict[str, rl.Tensor]:
         return self.compute_loss(targets, outputs, anchors, self._matches(targets, anchors))
 
-    def compute_loss(self, targets, head_outputs, anchors, matched_idxs):
+    def compute_loss(
+        self, targets: Any, head_outputs: Any, anchors: Any, matched_idxs: Any
+    ) -> dict[str, rl.Tensor]:
         """Losses over the number of objects; of the background only the worst answers count, some for each object."""
         logits = head_outputs["cls_logits"]
         box_losses, wanted, count = [], [], 0
@@ -143,7 +148,7 @@ class SSD(OneStageDetector):
             "classification": (loss[objects].sum() + loss[worst].sum()) / count,
         }
 
-    def _detections(self, outputs, anchors, image_sizes, features):
+    def _detections(self, outputs: Any, anchors: Any, image_sizes: Any, features: Any) -> list[Any]:
         chances = F.softmax(outputs["cls_logits"], dim=-1)
         found = []
         for one, regression, boxes, size in zip(chances, outputs["bbox_regression"], anchors, image_sizes):
@@ -159,14 +164,14 @@ class SSD(OneStageDetector):
 class SSDFeatureExtractorVGG(nn.Module):
     """Maps of VGG, and of convolutions after it that halve the size again and again."""
 
-    def __init__(self, backbone, highres):
+    def __init__(self, backbone: Any, highres: Any) -> None:
         super().__init__()
         pools = [i for i, layer in enumerate(backbone) if isinstance(layer, nn.MaxPool2d)]
         backbone[pools[2]].ceil_mode = True  # 75 pixels become 38
         self.scale_weight = nn.Parameter(rl.ones(512) * 20)
         self.features = nn.Sequential(*backbone[: pools[3]])
 
-        def step(in_channels, middle, out_channels, **options):
+        def step(in_channels: Any, middle: Any, out_channels: int, **options: Any) -> Any:
             return nn.Sequential(
                 nn.Conv2d(in_channels, middle, kernel_size=1),
                 nn.ReLU(inplace=True),
@@ -197,7 +202,7 @@ class SSDFeatureExtractorVGG(nn.Module):
         extra.insert(0, nn.Sequential(*backbone[pools[3] : -1], whole))
         self.extra = extra
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.features(x)
         maps = [self.scale_weight.view(1, -1, 1, 1) * F.normalize(x)]
         for block in self.extra:
@@ -206,7 +211,7 @@ class SSDFeatureExtractorVGG(nn.Module):
         return OrderedDict((str(i), m) for i, m in enumerate(maps))
 
 
-def _vgg_extractor(backbone, highres, trainable_layers):
+def _vgg_extractor(backbone: Any, highres: Any, trainable_layers: Any) -> SSDFeatureExtractorVGG:
     """The maps of a VGG whose first stages are frozen."""
     backbone = backbone.features
     stages = [0] + [i for i, layer in enumerate(backbone) if isinstance(layer, nn.MaxPool2d)][:-1]
@@ -221,7 +226,7 @@ def _vgg_extractor(backbone, highres, trainable_layers):
     return SSDFeatureExtractorVGG(backbone, highres)
 
 
-def warn_size(kwargs):
+def warn_size(kwargs: Any) -> None:
     """The size of images is that of the network."""
     if "size" in kwargs:
         import warnings
@@ -231,7 +236,7 @@ def warn_size(kwargs):
 
 
 @entry
-def ssd300_vgg16(weights=None, num_classes=91, **kwargs):
+def ssd300_vgg16(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> SSD:
     """SSD on VGG-16, for images of 300 x 300."""
     warn_size(kwargs)
     first = kwargs.pop("weights_backbone", "IMAGENET1K_FEATURES")

@@ -1,9 +1,12 @@
 """SSDlite (Sandler et al., 2018; Howard et al., 2019): SSD with depthwise convolutions."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from functools import partial
+from typing import Any
 
-from rushlight import nn
+from rushlight import Tensor, nn
 
 from ...ops.misc import Conv2dNormActivation
 from .._api import entry
@@ -16,7 +19,7 @@ from .ssd import SSD, SSDScoringHead, warn_size
 __all__ = []
 
 
-def _prediction_block(in_channels, out_channels, kernel_size, norm_layer):
+def _prediction_block(in_channels: Any, out_channels: int, kernel_size: Any, norm_layer: Any) -> Any:
     depthwise = Conv2dNormActivation(
         in_channels,
         in_channels,
@@ -28,7 +31,7 @@ def _prediction_block(in_channels, out_channels, kernel_size, norm_layer):
     return nn.Sequential(depthwise, nn.Conv2d(in_channels, out_channels, 1))
 
 
-def _extra_block(in_channels, out_channels, norm_layer):
+def _extra_block(in_channels: Any, out_channels: int, norm_layer: Any) -> Any:
     middle = out_channels // 2
     layer = partial(Conv2dNormActivation, norm_layer=norm_layer, activation_layer=nn.ReLU6)
     return nn.Sequential(
@@ -38,7 +41,7 @@ def _extra_block(in_channels, out_channels, norm_layer):
     )
 
 
-def _normal_init(module):
+def _normal_init(module: Any) -> None:
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.normal_(layer.weight, mean=0.0, std=0.03)
@@ -46,7 +49,7 @@ def _normal_init(module):
                 nn.init.constant_(layer.bias, 0.0)
 
 
-def _blocks(in_channels, num_anchors, columns, norm_layer):
+def _blocks(in_channels: Any, num_anchors: Any, columns: Any, norm_layer: Any) -> Any:
     blocks = nn.ModuleList(
         _prediction_block(c, columns * n, 3, norm_layer) for c, n in zip(in_channels, num_anchors)
     )
@@ -57,34 +60,36 @@ def _blocks(in_channels, num_anchors, columns, norm_layer):
 class SSDLiteClassificationHead(SSDScoringHead):
     """The classes of boxes."""
 
-    def __init__(self, in_channels, num_anchors, num_classes, norm_layer):
+    def __init__(self, in_channels: Any, num_anchors: Any, num_classes: int, norm_layer: Any) -> None:
         super().__init__(_blocks(in_channels, num_anchors, num_classes, norm_layer), num_classes)
 
 
 class SSDLiteRegressionHead(SSDScoringHead):
     """How far off boxes are."""
 
-    def __init__(self, in_channels, num_anchors, norm_layer):
+    def __init__(self, in_channels: Any, num_anchors: Any, norm_layer: Any) -> None:
         super().__init__(_blocks(in_channels, num_anchors, 4, norm_layer), 4)
 
 
 class SSDLiteHead(nn.Module):
     """Classes and boxes."""
 
-    def __init__(self, in_channels, num_anchors, num_classes, norm_layer):
+    def __init__(self, in_channels: Any, num_anchors: Any, num_classes: int, norm_layer: Any) -> None:
         super().__init__()
         sizes = in_channels, num_anchors
         self.classification_head = SSDLiteClassificationHead(*sizes, num_classes, norm_layer)
         self.regression_head = SSDLiteRegressionHead(*sizes, norm_layer)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         return {"bbox_regression": self.regression_head(x), "cls_logits": self.classification_head(x)}
 
 
 class SSDLiteFeatureExtractorMobileNet(nn.Module):
     """Two maps of a MobileNet, the first from inside of a block, and four more after it."""
 
-    def __init__(self, backbone, c4_pos, norm_layer, width_mult=1.0, min_depth=16):
+    def __init__(
+        self, backbone: Any, c4_pos: Any, norm_layer: Any, width_mult: float = 1.0, min_depth: int = 16
+    ) -> None:
         super().__init__()
         if getattr(backbone[c4_pos], "use_res_connect", False):
             raise ValueError("backbone[c4_pos].use_res_connect should be False")
@@ -100,7 +105,7 @@ class SSDLiteFeatureExtractorMobileNet(nn.Module):
         _normal_init(extra)
         self.extra = extra
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         maps = []
         for block in (*self.features, *self.extra):
             x = block(x)
@@ -108,7 +113,9 @@ class SSDLiteFeatureExtractorMobileNet(nn.Module):
         return OrderedDict((str(i), m) for i, m in enumerate(maps))
 
 
-def _mobilenet_extractor(backbone, trainable_layers, norm_layer):
+def _mobilenet_extractor(
+    backbone: Any, trainable_layers: Any, norm_layer: Any
+) -> SSDLiteFeatureExtractorMobileNet:
     """The maps of a MobileNet whose first stages are frozen."""
     backbone = backbone.features
     stages = [0] + [i for i, b in enumerate(backbone) if getattr(b, "_is_cn", False)] + [len(backbone) - 1]
@@ -124,7 +131,7 @@ def _mobilenet_extractor(backbone, trainable_layers, norm_layer):
 
 
 @entry
-def ssdlite320_mobilenet_v3_large(weights=None, num_classes=91, **kwargs):
+def ssdlite320_mobilenet_v3_large(weights: Any = None, num_classes: int = 91, **kwargs: Any) -> SSD:
     """SSDlite on MobileNet v3, for images of 320 x 320."""
     warn_size(kwargs)
     first = kwargs.pop("weights_backbone", "IMAGENET1K_V1")

@@ -1,6 +1,9 @@
 """Images and targets at the size that detectors work at, and results back at the size of the images."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -10,14 +13,14 @@ from .image_list import ImageList
 from .roi_heads import paste_masks_in_image
 
 
-def resize_boxes(boxes, original_size, new_size):
+def resize_boxes(boxes: Any, original_size: Any, new_size: Any) -> rl.Tensor:
     """Boxes of an image of (height, width) in one of another size."""
     ratio_h, ratio_w = (float(new) / float(old) for new, old in zip(new_size, original_size))
     x1, y1, x2, y2 = boxes.unbind(1)
     return rl.stack((x1 * ratio_w, y1 * ratio_h, x2 * ratio_w, y2 * ratio_h), dim=1)
 
 
-def resize_keypoints(keypoints, original_size, new_size):
+def resize_keypoints(keypoints: Any, original_size: Any, new_size: Any) -> rl.Tensor:
     """Key points (N, K, 3) of an image of (height, width) in one of another size."""
     ratio_h, ratio_w = (float(new) / float(old) for new, old in zip(new_size, original_size))
     x, y, visible = keypoints.unbind(-1)
@@ -28,15 +31,22 @@ class GeneralizedRCNNTransform(nn.Module):
     """Normalizes, resizes (the shorter edge to min_size, the longer at most max_size), and pads into one batch."""
 
     def __init__(
-        self, min_size, max_size, image_mean, image_std, size_divisible=32, fixed_size=None, **kwargs
-    ):
+        self,
+        min_size: Any,
+        max_size: Any,
+        image_mean: Any,
+        image_std: Any,
+        size_divisible: int = 32,
+        fixed_size: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__()
         self.min_size = tuple(min_size) if isinstance(min_size, (list, tuple)) else (min_size,)
         self.max_size, self.fixed_size = max_size, fixed_size
         self.image_mean, self.image_std, self.size_divisible = image_mean, image_std, size_divisible
         self._skip_resize = kwargs.pop("_skip_resize", False)
 
-    def forward(self, images, targets=None):
+    def forward(self, images: Any, targets: Any = None) -> Any:
         images = list(images)
         targets = [dict(t) for t in targets] if targets is not None else None
         for i, image in enumerate(images):
@@ -52,7 +62,7 @@ class GeneralizedRCNNTransform(nn.Module):
         sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         return ImageList(self.batch_images(images), sizes), targets
 
-    def normalize(self, image):
+    def normalize(self, image: Any) -> Any:
         if not image.is_floating_point():
             raise TypeError(
                 f"Expected input images to be of floating type (in range [0, 1]), but found type {image.dtype} instead"
@@ -61,7 +71,7 @@ class GeneralizedRCNNTransform(nn.Module):
         std = rl.as_tensor(self.image_std, dtype=image.dtype)
         return (image - mean[:, None, None]) / std[:, None, None]
 
-    def resize(self, image, target=None):
+    def resize(self, image: Any, target: Any = None) -> tuple[Any, Any] | tuple[Any, None]:
         h, w = image.shape[-2:]
         if self.training:
             if self._skip_resize:
@@ -85,7 +95,7 @@ class GeneralizedRCNNTransform(nn.Module):
             target["keypoints"] = resize_keypoints(target["keypoints"], (h, w), image.shape[-2:])
         return image, target
 
-    def batch_images(self, images):
+    def batch_images(self, images: Any) -> Any:
         stride = float(self.size_divisible)
         size = [max(image.shape[d] for image in images) for d in range(3)]
         size[1:] = [int(math.ceil(float(s) / stride) * stride) for s in size[1:]]
@@ -94,7 +104,7 @@ class GeneralizedRCNNTransform(nn.Module):
             batch[i, :, : image.shape[1], : image.shape[2]].copy_(image)
         return batch
 
-    def postprocess(self, result, image_shapes, original_image_sizes):
+    def postprocess(self, result: Any, image_shapes: Any, original_image_sizes: Any) -> Any:
         if self.training:
             return result
         for one, shape, original in zip(result, image_shapes, original_image_sizes):
@@ -105,7 +115,7 @@ class GeneralizedRCNNTransform(nn.Module):
                 one["keypoints"] = resize_keypoints(one["keypoints"], shape, original)
         return result
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(\n    Normalize(mean={self.image_mean}, std={self.image_std})\n"
             f"    Resize(min_size={self.min_size}, max_size={self.max_size}, mode='bilinear')\n)"

@@ -1,10 +1,16 @@
 """Coordinates in pixels, and flow at a larger size."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import rushlight as rl
 from rushlight.nn import functional as F
 
 
-def grid_sample(img, absolute_grid, mode="bilinear", align_corners=None):
+def grid_sample(
+    img: rl.Tensor, absolute_grid: Any, mode: str = "bilinear", align_corners: Any = None
+) -> rl.Tensor:
     """`grid_sample` at coordinates in pixels."""
     h, w = img.shape[-2:]
     x, y = absolute_grid.split([1, 1], dim=-1)
@@ -13,13 +19,13 @@ def grid_sample(img, absolute_grid, mode="bilinear", align_corners=None):
     return F.grid_sample(img, rl.cat([x, y], dim=-1), mode=mode, align_corners=align_corners)
 
 
-def make_coords_grid(batch_size, h, w, device="cpu"):
+def make_coords_grid(batch_size: Any, h: Any, w: Any, device: str = "cpu") -> rl.Tensor:
     """The coordinates (N, 2, h, w) of pixels, x before y."""
     y, x = rl.meshgrid(rl.arange(h, device=device), rl.arange(w, device=device), indexing="ij")
     return rl.stack((x, y)).float()[None].repeat(batch_size, 1, 1, 1)
 
 
-def upsample_flow(flow, up_mask=None, factor=8):
+def upsample_flow(flow: Any, up_mask: Any = None, factor: int = 8) -> Any:
     """Flow at a larger size, interpolated or as means of nine neighbours with predicted weights."""
     n, channels, h, w = flow.shape
     size = (h * factor, w * factor)

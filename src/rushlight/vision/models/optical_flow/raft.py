@@ -22,11 +22,11 @@ __all__ = ["RAFT"]
 _conv3x3 = functools.partial(nn.Conv2d, kernel_size=3, padding=1)
 
 
-def _conv_relu(in_channels, out_channels, kernel_size):
+def _conv_relu(in_channels: Any, out_channels: int, kernel_size: Any) -> Conv2dNormActivation:
     return Conv2dNormActivation(in_channels, out_channels, kernel_size=kernel_size, norm_layer=None)
 
 
-def _conv_pair(in_channels, widths, first_kernel):
+def _conv_pair(in_channels: Any, widths: Any, first_kernel: Any) -> Any:
     """Convolutions of first_kernel and of 3 x 3, each with a ReLU; the second is left out if there is one width."""
     first = _conv_relu(in_channels, widths[0], first_kernel)
     return first, nn.Identity() if len(widths) == 1 else _conv_relu(widths[0], widths[1], 3)
@@ -35,7 +35,15 @@ def _conv_pair(in_channels, widths, first_kernel):
 class ResidualBlock(nn.Module):
     """Two convolutions and a shortcut."""
 
-    def __init__(self, in_channels, out_channels, *, norm_layer, stride=1, always_project=False):
+    def __init__(
+        self,
+        in_channels: Any,
+        out_channels: int,
+        *,
+        norm_layer: Any,
+        stride: Any = 1,
+        always_project: bool = False,
+    ) -> None:
         super().__init__()
         options = {"norm_layer": norm_layer, "bias": True}
         self.convnormrelu1 = Conv2dNormActivation(
@@ -50,7 +58,7 @@ class ResidualBlock(nn.Module):
             )
         self.relu = nn.ReLU(inplace=True)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         y = self.convnormrelu2(self.convnormrelu1(x))
         return self.relu(self.downsample(x) + y)
 
@@ -58,7 +66,7 @@ class ResidualBlock(nn.Module):
 class BottleneckBlock(nn.Module):
     """A convolution between two of 1 x 1, and a shortcut."""
 
-    def __init__(self, in_channels, out_channels, *, norm_layer, stride=1):
+    def __init__(self, in_channels: Any, out_channels: int, *, norm_layer: Any, stride: Any = 1) -> None:
         super().__init__()
         options = {"norm_layer": norm_layer, "bias": True}
         inner = out_channels // 4
@@ -73,7 +81,7 @@ class BottleneckBlock(nn.Module):
                 in_channels, out_channels, kernel_size=1, stride=stride, activation_layer=None, **options
             )
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         y = self.convnormrelu3(self.convnormrelu2(self.convnormrelu1(x)))
         return self.relu(self.downsample(x) + y)
 
@@ -88,11 +96,11 @@ class FeatureEncoder(nn.Module):
     def __init__(
         self,
         *,
-        block=ResidualBlock,
-        layers=(64, 64, 96, 128, 256),
-        strides=(2, 1, 2, 2),
-        norm_layer=BatchNorm2d,
-    ):
+        block: Any = ResidualBlock,
+        layers: Any = (64, 64, 96, 128, 256),
+        strides: Any = (2, 1, 2, 2),
+        norm_layer: Any = BatchNorm2d,
+    ) -> None:
         super().__init__()
         if len(layers) != 5:
             raise ValueError(f"The expected number of layers is 5, instead got {len(layers)}")
@@ -108,14 +116,21 @@ class FeatureEncoder(nn.Module):
         initialize(self, conv=he_fan_out, bias=None)
         self.downsample_factor = 2 ** sum(stride == 2 for stride in strides)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.conv(self.layer3(self.layer2(self.layer1(self.convnormrelu(x)))))
 
 
 class MotionEncoder(nn.Module):
     """Features of the flow so far and of the correlations around it."""
 
-    def __init__(self, *, in_channels_corr, corr_layers=(256, 192), flow_layers=(128, 64), out_channels=128):
+    def __init__(
+        self,
+        *,
+        in_channels_corr: Any,
+        corr_layers: Any = (256, 192),
+        flow_layers: Any = (128, 64),
+        out_channels: int = 128,
+    ) -> None:
         allowed = "The expected number of flow_layers is 2", "The number of corr_layers should be 1 or 2"
         for widths, counts, message in zip((flow_layers, corr_layers), ((2,), (1, 2)), allowed):
             if len(widths) not in counts:
@@ -127,7 +142,7 @@ class MotionEncoder(nn.Module):
         self.conv = _conv_relu(corr_layers[-1] + flow_layers[-1], out_channels - 2, 3)
         self.out_channels = out_channels
 
-    def forward(self, flow, corr_features):
+    def forward(self, flow: Any, corr_features: Any) -> Any:
         corr = self.convcorr2(self.convcorr1(corr_features))
         seen = self.convflow2(self.convflow1(flow))
         return rl.cat([self.conv(rl.cat([corr, seen], dim=1)), flow], dim=1)
@@ -136,28 +151,35 @@ class MotionEncoder(nn.Module):
 class ConvGRU(nn.Module):
     """A gated recurrent unit of convolutions."""
 
-    def __init__(self, *, input_size, hidden_size, kernel_size, padding):
+    def __init__(self, *, input_size: Any, hidden_size: Any, kernel_size: Any, padding: Any) -> None:
         super().__init__()
         both = hidden_size + input_size
         self.convz = nn.Conv2d(both, hidden_size, kernel_size=kernel_size, padding=padding)
         self.convr = nn.Conv2d(both, hidden_size, kernel_size=kernel_size, padding=padding)
         self.convq = nn.Conv2d(both, hidden_size, kernel_size=kernel_size, padding=padding)
 
-    def forward(self, h, x):
+    def forward(self, h: Any, x: rl.Tensor) -> Any:
         hx = rl.cat([h, x], dim=1)
         z, r = rl.sigmoid(self.convz(hx)), rl.sigmoid(self.convr(hx))
         q = rl.tanh(self.convq(rl.cat([r * h, x], dim=1)))
         return (1 - z) * h + z * q
 
 
-def _pass_through_h(h, _):
+def _pass_through_h(h: Any, _: Any) -> Any:
     return h
 
 
 class RecurrentBlock(nn.Module):
     """One unit, or two along rows and columns."""
 
-    def __init__(self, *, input_size, hidden_size, kernel_size=((1, 5), (5, 1)), padding=((0, 2), (2, 0))):
+    def __init__(
+        self,
+        *,
+        input_size: Any,
+        hidden_size: Any,
+        kernel_size: Any = ((1, 5), (5, 1)),
+        padding: Any = ((0, 2), (2, 0)),
+    ) -> None:
         units = len(kernel_size)
         if units != len(padding):
             raise ValueError(
@@ -175,19 +197,19 @@ class RecurrentBlock(nn.Module):
             self.convgru2 = _pass_through_h
         self.hidden_size = hidden_size
 
-    def forward(self, h, x):
+    def forward(self, h: Any, x: rl.Tensor) -> Any:
         return self.convgru2(self.convgru1(h, x), x)
 
 
 class FlowHead(nn.Module):
     """How the flow changes."""
 
-    def __init__(self, *, in_channels, hidden_size):
+    def __init__(self, *, in_channels: Any, hidden_size: Any) -> None:
         super().__init__()
         self.conv1, self.conv2 = _conv3x3(in_channels, hidden_size), _conv3x3(hidden_size, 2)
         self.relu = nn.ReLU(inplace=True)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         hidden = self.relu(self.conv1(x))
         return self.conv2(hidden)
 
@@ -195,13 +217,13 @@ class FlowHead(nn.Module):
 class UpdateBlock(nn.Module):
     """One step: (hidden state, change of the flow)."""
 
-    def __init__(self, *, motion_encoder, recurrent_block, flow_head):
+    def __init__(self, *, motion_encoder: Any, recurrent_block: Any, flow_head: Any) -> None:
         super().__init__()
         self.hidden_state_size = recurrent_block.hidden_size
         self.motion_encoder, self.recurrent_block = motion_encoder, recurrent_block
         self.flow_head = flow_head
 
-    def forward(self, hidden_state, context, corr_features, flow):
+    def forward(self, hidden_state: Any, context: Any, corr_features: Any, flow: Any) -> Any:
         x = rl.cat([context, self.motion_encoder(flow, corr_features)], dim=1)
         hidden_state = self.recurrent_block(hidden_state, x)
         return hidden_state, self.flow_head(hidden_state)
@@ -210,26 +232,26 @@ class UpdateBlock(nn.Module):
 class MaskPredictor(nn.Module):
     """Weights of the nine neighbours of which each pixel of the large flow is a mean."""
 
-    def __init__(self, *, in_channels, hidden_size, multiplier=0.25):
+    def __init__(self, *, in_channels: Any, hidden_size: Any, multiplier: float = 0.25) -> None:
         super().__init__()
         self.multiplier = multiplier
         self.convrelu = _conv_relu(in_channels, hidden_size, 3)
         self.conv = nn.Conv2d(hidden_size, 9 * 8**2, kernel_size=1)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.multiplier * self.conv(self.convrelu(x))
 
 
 class CorrBlock(nn.Module):
     """Products of all features of one image with all of the other, at several sizes, and windows of them."""
 
-    def __init__(self, *, num_levels=4, radius=4):
+    def __init__(self, *, num_levels: int = 4, radius: int = 4) -> None:
         super().__init__()
         self.num_levels, self.radius = num_levels, radius
         self.corr_pyramid = [rl.tensor(0)]
         self.out_channels = num_levels * (2 * radius + 1) ** 2
 
-    def build_pyramid(self, fmap1, fmap2):
+    def build_pyramid(self, fmap1: Any, fmap2: Any) -> None:
         """Makes the products, and their means over larger and larger squares."""
         if fmap1.shape != fmap2.shape:
             raise ValueError(
@@ -250,7 +272,7 @@ class CorrBlock(nn.Module):
             level = F.avg_pool2d(level, kernel_size=2, stride=2)
             self.corr_pyramid.append(level)
 
-    def index_pyramid(self, centroids_coords):
+    def index_pyramid(self, centroids_coords: Any) -> rl.Tensor:
         """The products around points (N, 2, h, w), at all sizes."""
         steps = rl.linspace(-self.radius, self.radius, 2 * self.radius + 1, device=centroids_coords.device)
         around = rl.stack(rl.meshgrid(steps, steps, indexing="ij"), dim=-1)[None]
@@ -267,7 +289,15 @@ class CorrBlock(nn.Module):
 class RAFT(nn.Module):
     """The flow between two images (N, 3, H, W) after each of several steps."""
 
-    def __init__(self, *, feature_encoder, context_encoder, corr_block, update_block, mask_predictor=None):
+    def __init__(
+        self,
+        *,
+        feature_encoder: Any,
+        context_encoder: Any,
+        corr_block: Any,
+        update_block: Any,
+        mask_predictor: Any = None,
+    ) -> None:
         super().__init__()
         self.feature_encoder = feature_encoder
         self.context_encoder = context_encoder
@@ -277,7 +307,7 @@ class RAFT(nn.Module):
         if not hasattr(update_block, "hidden_state_size"):
             raise ValueError("The update_block parameter should expose a 'hidden_state_size' attribute.")
 
-    def forward(self, image1, image2, num_flow_updates=12):
+    def forward(self, image1: Any, image2: Any, num_flow_updates: int = 12) -> Any:
         n, _, h, w = image1.shape
         if (h, w) != tuple(image2.shape[-2:]):
             raise ValueError(
@@ -313,17 +343,17 @@ class RAFT(nn.Module):
 
 
 def _raft(
-    block,
-    feature_layers,
-    context_layers,
-    context_norm,
-    radius,
-    motion,
-    recurrent,
-    flow_hidden,
-    masked,
-    kwargs,
-):
+    block: Any,
+    feature_layers: Any,
+    context_layers: Any,
+    context_norm: Any,
+    radius: Any,
+    motion: Any,
+    recurrent: Any,
+    flow_hidden: Any,
+    masked: Any,
+    kwargs: Any,
+) -> RAFT:
     feature = kwargs.pop("feature_encoder", None) or FeatureEncoder(
         block=block, layers=feature_layers, norm_layer=InstanceNorm2d
     )
@@ -355,7 +385,7 @@ def _raft(
 
 
 @entry
-def raft_large(**kwargs):
+def raft_large(**kwargs: Any) -> RAFT:
     """RAFT as it was published."""
     layers = (64, 64, 96, 128, 256)
     motion = {"corr_layers": (256, 192), "flow_layers": (128, 64), "out_channels": 128}
@@ -364,7 +394,7 @@ def raft_large(**kwargs):
 
 
 @entry
-def raft_small(**kwargs):
+def raft_small(**kwargs: Any) -> RAFT:
     """RAFT with a tenth of the parameters."""
     motion = {"corr_layers": (96,), "flow_layers": (64, 32), "out_channels": 82}
     recurrent = {"hidden_size": 96, "kernel_size": (3,), "padding": (1,)}

@@ -4,11 +4,11 @@ Parameters and their names are those of the models they derive from, so that che
 """
 
 from __future__ import annotations
-from typing import Any
 
 import sys
+from typing import Any
 
-from rushlight import nn
+from rushlight import Tensor, nn
 
 from .._api import _BUILDERS
 from ..googlenet import GoogLeNet
@@ -32,15 +32,15 @@ _NO_QUANTIZATION = "rushlight has no quantized layers: build the model with quan
 class _Quantizable:
     """A model between two layers that would quantize its input and dequantize its result."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.quant, self.dequant = nn.Identity(), nn.Identity()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         model: Any = super()
         return self.dequant(model.forward(self.quant(x)))
 
-    def fuse_model(self, is_qat=None):
+    def fuse_model(self, is_qat: Any = None) -> Any:
         """Refused: there are no fused quantized layers."""
         raise NotImplementedError(f"fuse_model: {_NO_QUANTIZATION}")
 
@@ -79,10 +79,10 @@ _NAMES = {
 }
 
 
-def _builder(name, cls):
+def _builder(name: Any, cls: Any) -> Any:
     plain = _BUILDERS[name]
 
-    def build(*, weights=None, progress=True, quantize=False, **kwargs):
+    def build(*, weights: Any = None, progress: bool = True, quantize: bool = False, **kwargs: Any) -> Any:
         if quantize:
             raise NotImplementedError(f"{name}(quantize=True): {_NO_QUANTIZATION}")
         model = plain(weights=weights, progress=progress, **kwargs)

@@ -1,8 +1,11 @@
 """What segmentation models share: a network cut before its classifier, and heads on what it gives."""
 
-from collections import OrderedDict
+from __future__ import annotations
 
-from rushlight import nn
+from collections import OrderedDict
+from typing import Any
+
+from rushlight import Tensor, nn
 from rushlight.nn import functional as F
 
 from .._utils import IntermediateLayerGetter
@@ -13,13 +16,13 @@ from ..resnet import resnet50, resnet101
 class SimpleSegmentationModel(nn.Module):
     """A backbone and its heads; the result has the size of the image."""
 
-    def __init__(self, backbone, classifier, aux_classifier=None):
+    def __init__(self, backbone: Any, classifier: Any, aux_classifier: Any = None) -> None:
         super().__init__()
         self.backbone = backbone
         self.classifier = classifier
         self.aux_classifier = aux_classifier
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         size = x.shape[-2:]
         features = self.backbone(x)
         result = OrderedDict()
@@ -32,7 +35,7 @@ class SimpleSegmentationModel(nn.Module):
         return result
 
 
-def backbone(name, weights, weights_backbone, aux):
+def backbone(name: Any, weights: Any, weights_backbone: Any, aux: Any) -> Any:
     """(network that gives "out" and perhaps "aux", channels of both); dilated, so that it keeps more of the size."""
     if weights is not None:
         weights_backbone = None  # the file has them
@@ -52,7 +55,7 @@ def backbone(name, weights, weights_backbone, aux):
     return IntermediateLayerGetter(network, layers), 2048, 1024
 
 
-def settings(weights, kwargs):
+def settings(weights: Any, kwargs: Any) -> tuple[Any, bool]:
     """(backbone's weights, whether there is an auxiliary head) of a builder's arguments."""
     aux = kwargs.pop("aux_loss", None)
     if weights is not None:

@@ -1,8 +1,11 @@
 """Lite R-ASPP (Howard et al., 2019)."""
 
-from collections import OrderedDict
+from __future__ import annotations
 
-from rushlight import nn
+from collections import OrderedDict
+from typing import Any
+
+from rushlight import Tensor, nn
 from rushlight.nn import functional as F
 
 from .._api import entry
@@ -15,12 +18,19 @@ __all__ = ["LRASPP"]
 class LRASPP(nn.Module):
     """A backbone that gives "low" and "high", and a light head on both."""
 
-    def __init__(self, backbone, low_channels, high_channels, num_classes, inter_channels=128):
+    def __init__(
+        self,
+        backbone: Any,
+        low_channels: Any,
+        high_channels: Any,
+        num_classes: int,
+        inter_channels: int = 128,
+    ) -> None:
         super().__init__()
         self.backbone = backbone
         self.classifier = LRASPPHead(low_channels, high_channels, num_classes, inter_channels)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Any:
         out = self.classifier(self.backbone(input))
         out = F.interpolate(out, size=input.shape[-2:], mode="bilinear", align_corners=False)
         return OrderedDict(out=out)
@@ -29,10 +39,10 @@ class LRASPP(nn.Module):
 class LRASPPHead(nn.Module):
     """High features, weighted by the whole image and enlarged, beside low ones."""
 
-    def __init__(self, low_channels, high_channels, num_classes, inter_channels):
+    def __init__(self, low_channels: Any, high_channels: Any, num_classes: int, inter_channels: Any) -> None:
         super().__init__()
 
-        def project():
+        def project() -> Any:
             return nn.Conv2d(high_channels, inter_channels, 1, bias=False)
 
         self.cbr = nn.Sequential(project(), nn.BatchNorm2d(inter_channels), nn.ReLU(inplace=True))
@@ -40,7 +50,7 @@ class LRASPPHead(nn.Module):
         self.low_classifier = nn.Conv2d(low_channels, num_classes, 1)
         self.high_classifier = nn.Conv2d(inter_channels, num_classes, 1)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Any:
         low, high = input["low"], input["high"]
         weighted = self.cbr(high) * self.scale(high)
         enlarged = F.interpolate(weighted, low.shape[-2:], mode="bilinear", align_corners=False)
@@ -48,7 +58,9 @@ class LRASPPHead(nn.Module):
 
 
 @entry
-def lraspp_mobilenet_v3_large(weights=None, num_classes=21, weights_backbone="IMAGENET1K_V1", **kwargs):
+def lraspp_mobilenet_v3_large(
+    weights: Any = None, num_classes: int = 21, weights_backbone: str = "IMAGENET1K_V1", **kwargs: Any
+) -> LRASPP:
     """Lite R-ASPP on MobileNet v3, large."""
     if kwargs.pop("aux_loss", False):
         raise NotImplementedError("This model does not use auxiliary loss")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import fx, nn
@@ -33,7 +34,7 @@ class MSBlockConfig:
     stride_kv: Sequence[int]
 
 
-def _pooled_size(thw, layer):
+def _pooled_size(thw: Any, layer: Any) -> tuple[Any, ...]:
     """The size of a video after a layer that pools it."""
     options = zip(thw, layer.kernel_size, layer.stride, layer.padding)
     return tuple((size + 2 * p - k) // s + 1 for size, k, s, p in options)
@@ -42,12 +43,12 @@ def _pooled_size(thw, layer):
 class Pool(nn.Module):
     """Pools the positions of (N, heads, 1 + positions, C); the class token, the first, stays as it is."""
 
-    def __init__(self, pool, norm):
+    def __init__(self, pool: Any, norm: Any) -> None:
         super().__init__()
         self.pool = pool
         self.norm_act = nn.Sequential(norm) if norm is not None else None
 
-    def forward(self, x, thw):
+    def forward(self, x: rl.Tensor, thw: Any) -> Any:
         """(pooled, its size)"""
         token, x = x[:, :, :1], x[:, :, 1:]
         n, heads, _, c = x.shape
@@ -57,14 +58,14 @@ class Pool(nn.Module):
         return x if self.norm_act is None else self.norm_act(x), _pooled_size(thw, self.pool)
 
 
-def _distances(q, k):
+def _distances(q: Any, k: Any) -> Any:
     """(q, k) rows of a table of relative positions, for axes of q and k positions that cover the same length."""
     rows = rl.arange(q)[:, None] * max(k / q, 1.0)
     columns = (rl.arange(k)[None, :] + (1.0 - k)) * max(q / k, 1.0)
     return (rows - columns).long()
 
 
-def _table(embedding, length):
+def _table(embedding: Any, length: Any) -> Any:
     """A table of relative positions with so many rows."""
     if embedding.shape[0] == length:
         return embedding
@@ -75,7 +76,7 @@ def _table(embedding, length):
     )
 
 
-def _relative_scores(q, q_thw, k_thw, tables):
+def _relative_scores(q: Any, q_thw: Any, k_thw: Any, tables: Any) -> rl.Tensor:
     """(N, heads, 1 + queries, 1 + keys): what queries say to distances in time, height and width; 0 for the class token."""
     biases = [_table(table, 2 * max(a, b) - 1)[_distances(a, b)] for table, a, b in zip(tables, q_thw, k_thw)]
     n, heads, _, c = q.shape
@@ -94,20 +95,20 @@ class MultiscaleAttention(nn.Module):
 
     def __init__(
         self,
-        input_size,
-        embed_dim,
-        output_dim,
-        num_heads,
-        kernel_q,
-        kernel_kv,
-        stride_q,
-        stride_kv,
-        residual_pool,
-        residual_with_cls_embed,
-        rel_pos_embed,
-        dropout=0.0,
-        norm_layer=nn.LayerNorm,
-    ):
+        input_size: Any,
+        embed_dim: int,
+        output_dim: Any,
+        num_heads: Any,
+        kernel_q: Any,
+        kernel_kv: Any,
+        stride_q: Any,
+        stride_kv: Any,
+        residual_pool: Any,
+        residual_with_cls_embed: Any,
+        rel_pos_embed: Any,
+        dropout: float = 0.0,
+        norm_layer: Any = nn.LayerNorm,
+    ) -> None:
         super().__init__()
         self.embed_dim, self.output_dim, self.num_heads = embed_dim, output_dim, num_heads
         self.head_dim = output_dim // num_heads
@@ -118,7 +119,7 @@ class MultiscaleAttention(nn.Module):
         if dropout > 0.0:
             self.project.append(nn.Dropout(dropout, inplace=True))
 
-        def pool(kernel, stride):
+        def pool(kernel: Any, stride: Any) -> Any:
             if math.prod(kernel) <= 1 and math.prod(stride) <= 1:
                 return None
             padding = tuple(k // 2 for k in kernel)
@@ -144,7 +145,7 @@ class MultiscaleAttention(nn.Module):
                 table = nn.Parameter(rl.zeros(2 * length - 1, self.head_dim))
                 setattr(self, f"rel_pos_{axis}", nn.init.trunc_normal_(table, std=0.02))
 
-    def forward(self, x, thw):
+    def forward(self, x: rl.Tensor, thw: Any) -> Any:
         """(N, 1 + positions, C) of a size -> (the same for the pooled queries, their size)"""
         n, length, _ = x.shape
         qkv = self.qkv(x).reshape(n, length, 3, self.num_heads, self.head_dim).transpose(1, 3)
@@ -170,16 +171,16 @@ class MultiscaleBlock(nn.Module):
 
     def __init__(
         self,
-        input_size,
-        cnf,
-        residual_pool,
-        residual_with_cls_embed,
-        rel_pos_embed,
-        proj_after_attn,
-        dropout=0.0,
-        stochastic_depth_prob=0.0,
-        norm_layer=nn.LayerNorm,
-    ):
+        input_size: Any,
+        cnf: Any,
+        residual_pool: Any,
+        residual_with_cls_embed: Any,
+        rel_pos_embed: Any,
+        proj_after_attn: Any,
+        dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.0,
+        norm_layer: Any = nn.LayerNorm,
+    ) -> None:
         super().__init__()
         self.proj_after_attn = proj_after_attn
         self.pool_skip = None
@@ -201,7 +202,7 @@ class MultiscaleBlock(nn.Module):
         if cnf.input_channels != cnf.output_channels:
             self.project = nn.Linear(cnf.input_channels, cnf.output_channels)
 
-    def forward(self, x, thw):
+    def forward(self, x: rl.Tensor, thw: Any) -> Any:
         normed = self.norm1(x)
         seen, new_thw = self.attn(normed, thw)
         if self.project is not None and self.proj_after_attn:
@@ -218,7 +219,7 @@ class MultiscaleBlock(nn.Module):
 class PositionalEncoding(nn.Module):
     """A class token before the positions, and learned positions unless distances are learned."""
 
-    def __init__(self, embed_size, spatial_size, temporal_size, rel_pos_embed):
+    def __init__(self, embed_size: Any, spatial_size: Any, temporal_size: Any, rel_pos_embed: Any) -> None:
         super().__init__()
         self.spatial_size, self.temporal_size = spatial_size, temporal_size
         self.class_token = nn.Parameter(rl.zeros(embed_size))
@@ -228,7 +229,7 @@ class PositionalEncoding(nn.Module):
             self.temporal_pos = nn.Parameter(rl.zeros(temporal_size, embed_size))
             self.class_pos = nn.Parameter(rl.zeros(embed_size))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         token = self.class_token.expand(x.size(0), -1).unsqueeze(1)
         x = rl.cat((token, x), dim=1)
         if self.spatial_pos is None or self.temporal_pos is None or self.class_pos is None:
@@ -237,7 +238,7 @@ class PositionalEncoding(nn.Module):
         return x + rl.cat((self.class_pos.unsqueeze(0), positions), dim=0).unsqueeze(0)
 
 
-def _as_video(x):
+def _as_video(x: rl.Tensor) -> rl.Tensor:
     """An image is a video of one."""
     return x.unsqueeze(2) if x.dim() == 4 else x
 
@@ -250,23 +251,23 @@ class MViT(nn.Module):
 
     def __init__(
         self,
-        spatial_size,
-        temporal_size,
-        block_setting,
-        residual_pool,
-        residual_with_cls_embed,
-        rel_pos_embed,
-        proj_after_attn,
-        dropout=0.5,
-        attention_dropout=0.0,
-        stochastic_depth_prob=0.0,
-        num_classes=400,
-        block=None,
-        norm_layer=None,
-        patch_embed_kernel=(3, 7, 7),
-        patch_embed_stride=(2, 4, 4),
-        patch_embed_padding=(1, 3, 3),
-    ):
+        spatial_size: Any,
+        temporal_size: Any,
+        block_setting: Any,
+        residual_pool: Any,
+        residual_with_cls_embed: Any,
+        rel_pos_embed: Any,
+        proj_after_attn: Any,
+        dropout: float = 0.5,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.0,
+        num_classes: int = 400,
+        block: Any = None,
+        norm_layer: Any = None,
+        patch_embed_kernel: Any = (3, 7, 7),
+        patch_embed_stride: Any = (2, 4, 4),
+        patch_embed_padding: Any = (1, 3, 3),
+    ) -> None:
         super().__init__()
         if len(block_setting) == 0:
             raise ValueError("The configuration parameter can't be empty.")
@@ -305,7 +306,7 @@ class MViT(nn.Module):
             nn.init.trunc_normal_(position, std=0.02)
         initialize(self, linear=truncated(0.02))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         """(N, 3, T, H, W) -> (N, classes)"""
         x = self.conv_proj(_as_video(x)).flatten(2).transpose(1, 2)
         x = self.pos_encoding(x)
@@ -320,7 +321,7 @@ _KV_STRIDES = [[1, 8, 8]] + [[1, 4, 4]] * 2 + [[1, 2, 2]] * 11 + [[1, 1, 1]] * 2
 _HALVED = (1, 3, 14)  # blocks whose queries have half the height and width
 
 
-def _mvit(inputs, outputs, kernel, stride, kwargs, **options):
+def _mvit(inputs: Any, outputs: Any, kernel: Any, stride: Any, kwargs: Any, **options: Any) -> MViT:
     blocks = []
     for i, (heads, a, b, kv) in enumerate(zip(_HEADS, inputs, outputs, _KV_STRIDES)):
         q = ([3, 3, 3], [1, 2, 2]) if i in _HALVED else (kernel, stride)
@@ -330,7 +331,7 @@ def _mvit(inputs, outputs, kernel, stride, kwargs, **options):
 
 
 @entry
-def mvit_v1_b(**kwargs):
+def mvit_v1_b(**kwargs: Any) -> MViT:
     """MViT, base."""
     inputs, outputs = [96] + [192] * 2 + [384] * 11 + [768] * 2, [192] * 2 + [384] * 11 + [768] * 3
     return _mvit(
@@ -347,7 +348,7 @@ def mvit_v1_b(**kwargs):
 
 
 @entry
-def mvit_v2_s(**kwargs):
+def mvit_v2_s(**kwargs: Any) -> MViT:
     """MViT v2, small."""
     inputs, outputs = [96] * 2 + [192] * 2 + [384] * 11 + [768], [96] + [192] * 2 + [384] * 11 + [768] * 2
     return _mvit(

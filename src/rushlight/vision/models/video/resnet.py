@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight import nn
+from rushlight import Tensor, nn
 
 from ..._init import he_fan_out, initialize, normal
 from .._api import entry
@@ -15,11 +15,13 @@ __all__ = ["VideoResNet"]
 class Conv3DSimple(nn.Conv3d):
     """3 x 3 x 3."""
 
-    def __init__(self, in_planes, out_planes, midplanes=None, stride=1, padding=1):
+    def __init__(
+        self, in_planes: int, out_planes: int, midplanes: Any = None, stride: Any = 1, padding: int = 1
+    ) -> None:
         super().__init__(in_planes, out_planes, (3, 3, 3), stride, padding, bias=False)
 
     @staticmethod
-    def get_downsample_stride(stride):
+    def get_downsample_stride(stride: Any) -> tuple[Any, Any, Any]:
         """The strides of the shortcut."""
         return stride, stride, stride
 
@@ -27,7 +29,9 @@ class Conv3DSimple(nn.Conv3d):
 class Conv2Plus1D(nn.Sequential):
     """1 x 3 x 3, then 3 x 1 x 1, with so many channels between that there are as many weights."""
 
-    def __init__(self, in_planes, out_planes, midplanes, stride=1, padding=1):
+    def __init__(
+        self, in_planes: int, out_planes: int, midplanes: Any, stride: Any = 1, padding: int = 1
+    ) -> None:
         super().__init__(
             nn.Conv3d(
                 in_planes, midplanes, (1, 3, 3), (1, stride, stride), (0, padding, padding), bias=False
@@ -38,7 +42,7 @@ class Conv2Plus1D(nn.Sequential):
         )
 
     @staticmethod
-    def get_downsample_stride(stride):
+    def get_downsample_stride(stride: Any) -> tuple[Any, Any, Any]:
         """The strides of the shortcut."""
         return stride, stride, stride
 
@@ -46,18 +50,20 @@ class Conv2Plus1D(nn.Sequential):
 class Conv3DNoTemporal(nn.Conv3d):
     """1 x 3 x 3."""
 
-    def __init__(self, in_planes, out_planes, midplanes=None, stride=1, padding=1):
+    def __init__(
+        self, in_planes: int, out_planes: int, midplanes: Any = None, stride: Any = 1, padding: int = 1
+    ) -> None:
         super().__init__(
             in_planes, out_planes, (1, 3, 3), (1, stride, stride), (0, padding, padding), bias=False
         )
 
     @staticmethod
-    def get_downsample_stride(stride):
+    def get_downsample_stride(stride: Any) -> tuple[int, Any, Any]:
         """The strides of the shortcut."""
         return 1, stride, stride
 
 
-def _middle(inplanes, planes):
+def _middle(inplanes: int, planes: int) -> int:
     return (inplanes * planes * 3 * 3 * 3) // (inplanes * 3 * 3 + 3 * planes)
 
 
@@ -66,7 +72,9 @@ class BasicBlock(nn.Module):
 
     expansion = 1
 
-    def __init__(self, inplanes, planes, conv_builder, stride=1, downsample=None):
+    def __init__(
+        self, inplanes: int, planes: int, conv_builder: Any, stride: Any = 1, downsample: Any = None
+    ) -> None:
         super().__init__()
         middle = _middle(inplanes, planes)
         self.conv1 = nn.Sequential(
@@ -77,7 +85,7 @@ class BasicBlock(nn.Module):
         self.downsample = downsample
         self.stride = stride
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         out = self.conv2(self.conv1(x))
         return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
@@ -87,7 +95,9 @@ class Bottleneck(nn.Module):
 
     expansion = 4
 
-    def __init__(self, inplanes, planes, conv_builder, stride=1, downsample=None):
+    def __init__(
+        self, inplanes: int, planes: int, conv_builder: Any, stride: Any = 1, downsample: Any = None
+    ) -> None:
         super().__init__()
         out = planes * self.expansion
         self.conv1 = nn.Sequential(
@@ -103,7 +113,7 @@ class Bottleneck(nn.Module):
         self.downsample = downsample
         self.stride = stride
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         out = self.conv3(self.conv2(self.conv1(x)))
         return self.relu(out + (x if self.downsample is None else self.downsample(x)))
 
@@ -111,7 +121,7 @@ class Bottleneck(nn.Module):
 class BasicStem(nn.Sequential):
     """3 x 7 x 7."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(
             nn.Conv3d(3, 64, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False),
             nn.BatchNorm3d(64),
@@ -122,7 +132,7 @@ class BasicStem(nn.Sequential):
 class R2Plus1dStem(nn.Sequential):
     """1 x 7 x 7, then 3 x 1 x 1."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(
             nn.Conv3d(3, 45, (1, 7, 7), (1, 2, 2), (0, 3, 3), bias=False),
             nn.BatchNorm3d(45),
@@ -141,7 +151,15 @@ class VideoResNet(nn.Module):
     layer3: nn.Module
     layer4: nn.Module
 
-    def __init__(self, block, conv_makers, layers, stem, num_classes=400, zero_init_residual=False):
+    def __init__(
+        self,
+        block: Any,
+        conv_makers: Any,
+        layers: Any,
+        stem: Any,
+        num_classes: int = 400,
+        zero_init_residual: bool = False,
+    ) -> None:
         super().__init__()
         self.inplanes = 64
         self.stem = stem()
@@ -156,7 +174,7 @@ class VideoResNet(nn.Module):
                 last: Any = residual.conv3[1]
                 nn.init.zeros_(last.weight)
 
-    def _make_layer(self, block, conv_builder, planes, blocks, stride=1):
+    def _make_layer(self, block: Any, conv_builder: Any, planes: int, blocks: Any, stride: int = 1) -> Any:
         downsample, out = None, planes * block.expansion
         if stride != 1 or self.inplanes != out:
             strides = conv_builder.get_downsample_stride(stride)
@@ -168,7 +186,7 @@ class VideoResNet(nn.Module):
         layers += [block(out, planes, conv_builder) for _ in range(1, blocks)]
         return nn.Sequential(*layers)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Any:
         x = self.stem(x)
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             x = layer(x)
@@ -176,18 +194,18 @@ class VideoResNet(nn.Module):
 
 
 @entry
-def r3d_18(**kwargs):
+def r3d_18(**kwargs: Any) -> VideoResNet:
     """18 layers of 3 x 3 x 3."""
     return VideoResNet(BasicBlock, [Conv3DSimple] * 4, [2, 2, 2, 2], BasicStem, **kwargs)
 
 
 @entry
-def mc3_18(**kwargs):
+def mc3_18(**kwargs: Any) -> VideoResNet:
     """18 layers, of which only the first look at several frames."""
     return VideoResNet(BasicBlock, [Conv3DSimple] + [Conv3DNoTemporal] * 3, [2, 2, 2, 2], BasicStem, **kwargs)
 
 
 @entry
-def r2plus1d_18(**kwargs):
+def r2plus1d_18(**kwargs: Any) -> VideoResNet:
     """18 layers of space, then time."""
     return VideoResNet(BasicBlock, [Conv2Plus1D] * 4, [2, 2, 2, 2], R2Plus1dStem, **kwargs)

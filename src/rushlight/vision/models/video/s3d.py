@@ -1,6 +1,9 @@
 """S3D (Xie et al., 2017): Inception's blocks with convolutions over space, then time."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import rushlight as rl
 from rushlight import nn
@@ -14,7 +17,9 @@ __all__ = ["S3D"]
 class TemporalSeparableConv(nn.Sequential):
     """1 x k x k, then k x 1 x 1."""
 
-    def __init__(self, in_planes, out_planes, kernel_size, stride, padding, norm_layer):
+    def __init__(
+        self, in_planes: int, out_planes: int, kernel_size: Any, stride: Any, padding: Any, norm_layer: Any
+    ) -> None:
         k, s, p = kernel_size, stride, padding
         options = {"bias": False, "norm_layer": norm_layer}
         super().__init__(
@@ -30,7 +35,17 @@ class TemporalSeparableConv(nn.Sequential):
 class SepInceptionBlock3D(nn.Module):
     """Four branches side by side."""
 
-    def __init__(self, in_planes, b0_out, b1_mid, b1_out, b2_mid, b2_out, b3_out, norm_layer):
+    def __init__(
+        self,
+        in_planes: int,
+        b0_out: Any,
+        b1_mid: Any,
+        b1_out: Any,
+        b2_mid: Any,
+        b2_out: Any,
+        b3_out: Any,
+        norm_layer: Any,
+    ) -> None:
         super().__init__()
         point = functools.partial(Conv3dNormActivation, kernel_size=1, stride=1, norm_layer=norm_layer)
         self.branch0 = point(in_planes, b0_out)
@@ -42,14 +57,14 @@ class SepInceptionBlock3D(nn.Module):
         )
         self.branch3 = nn.Sequential(nn.MaxPool3d((3, 3, 3), (1, 1, 1), (1, 1, 1)), point(in_planes, b3_out))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return rl.cat((self.branch0(x), self.branch1(x), self.branch2(x), self.branch3(x)), 1)
 
 
 class S3D(nn.Module):
     """The whole network."""
 
-    def __init__(self, num_classes=400, dropout=0.2, norm_layer=None):
+    def __init__(self, num_classes: int = 400, dropout: float = 0.2, norm_layer: Any = None) -> None:
         super().__init__()
         norm = (
             functools.partial(nn.BatchNorm3d, eps=0.001, momentum=0.001) if norm_layer is None else norm_layer
@@ -75,11 +90,11 @@ class S3D(nn.Module):
         self.avgpool = nn.AvgPool3d((2, 7, 7), stride=1)
         self.classifier = nn.Sequential(nn.Dropout(dropout), nn.Conv3d(1024, num_classes, 1))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         return self.classifier(self.avgpool(self.features(x))).mean(dim=(2, 3, 4))
 
 
 @entry
-def s3d(**kwargs):
+def s3d(**kwargs: Any) -> S3D:
     """Separable Inception of videos."""
     return S3D(**kwargs)

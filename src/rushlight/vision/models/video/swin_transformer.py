@@ -1,6 +1,9 @@
 """Video Swin transformers (Liu et al., 2021)."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import Any
 
 import rushlight as rl
 from rushlight import fx, nn
@@ -13,20 +16,22 @@ from ..swin_transformer import PatchMerging, SwinTransformerBlock, WindowAttenti
 __all__ = ["SwinTransformer3d"]
 
 
-def _get_window_and_shift_size(shift_size, size_dhw, window_size):
+def _get_window_and_shift_size(
+    shift_size: Any, size_dhw: Any, window_size: Any
+) -> tuple[list[Any], list[int | Any]]:
     """Windows are no larger than the video, and where one covers all of it nothing is shifted."""
     pairs = [(s, 0) if s <= w else (w, shift) for s, w, shift in zip(size_dhw, window_size, shift_size)]
     return [window for window, _ in pairs], [shift for _, shift in pairs]
 
 
-def _by_window(x, window):
+def _by_window(x: rl.Tensor, window: Any) -> rl.Tensor:
     """(N, T, H, W, C) -> (N * windows, positions of a window, C)"""
     n, t, h, w, c = x.shape
     x = x.view(n, t // window[0], window[0], h // window[1], window[1], w // window[2], window[2], c)
     return x.permute(0, 1, 3, 5, 2, 4, 6, 7).reshape(-1, window[0] * window[1] * window[2], c)
 
 
-def _region_mask(x, size, window, shift):
+def _region_mask(x: rl.Tensor, size: Any, window: Any, shift: Any) -> rl.Tensor:
     """What must not attend to what after a cyclic shift: (windows, 1, positions, positions) of 0 and -100."""
     regions = x.new_zeros(size)
     cuts = [((0, -w), (-w, -s), (-s, None)) if s else ((0, None),) for w, s in zip(window, shift)]
@@ -42,19 +47,19 @@ def _region_mask(x, size, window, shift):
 
 
 def shifted_window_attention_3d(
-    input,
-    qkv_weight,
-    proj_weight,
-    relative_position_bias,
-    window_size,
-    num_heads,
-    shift_size,
-    attention_dropout=0.0,
-    dropout=0.0,
-    qkv_bias=None,
-    proj_bias=None,
-    training=True,
-):
+    input: rl.Tensor,
+    qkv_weight: Any,
+    proj_weight: Any,
+    relative_position_bias: Any,
+    window_size: Any,
+    num_heads: Any,
+    shift_size: Any,
+    attention_dropout: float = 0.0,
+    dropout: float = 0.0,
+    qkv_bias: Any = None,
+    proj_bias: Any = None,
+    training: bool = True,
+) -> rl.Tensor:
     """Attention of (N, T, H, W, C) within windows that are shifted cyclically."""
     n, t, h, w, c = input.shape
     window, shift = window_size, list(shift_size)
@@ -81,7 +86,7 @@ def shifted_window_attention_3d(
     return x[:, :t, :h, :w].contiguous()
 
 
-def _bias_of(table, index, positions, heads):
+def _bias_of(table: Any, index: Any, positions: Any, heads: Any) -> Any:
     """(1, heads, positions, positions); a window that was cut has the first positions of a whole one."""
     bias = table[index[:positions, :positions].flatten()].view(positions, positions, heads)
     return bias.permute(2, 0, 1).contiguous().unsqueeze(0)
@@ -92,11 +97,11 @@ class ShiftedWindowAttention3d(WindowAttention):
 
     axes = 3
 
-    def get_relative_position_bias(self, window_size):
+    def get_relative_position_bias(self, window_size: Any) -> Any:
         table, index = self.relative_position_bias_table, self.relative_position_index
         return _bias_of(table, index, window_size[0] * window_size[1] * window_size[2], self.num_heads)
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         """(N, T, H, W, C) -> (N, T, H, W, C)"""
         window, shift = _get_window_and_shift_size(self.shift_size, x.shape[1:4], self.window_size)
         bias = self.get_relative_position_bias(window)
@@ -112,7 +117,9 @@ fx.wrap("_bias_of")
 class PatchEmbed3d(nn.Module):
     """Patches of a video as vectors: (N, C, T, H, W) -> (N, T', H', W', embed_dim)."""
 
-    def __init__(self, patch_size, in_channels=3, embed_dim=96, norm_layer=None):
+    def __init__(
+        self, patch_size: Any, in_channels: int = 3, embed_dim: int = 96, norm_layer: Any = None
+    ) -> None:
         super().__init__()
         self.tuple_patch_size = tuple(patch_size)
         self.proj = nn.Conv3d(
@@ -120,7 +127,7 @@ class PatchEmbed3d(nn.Module):
         )
         self.norm = norm_layer(embed_dim) if norm_layer is not None else nn.Identity()
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         _, _, t, h, w = x.shape
         p = self.tuple_patch_size
         x = self.proj(F.pad(x, (0, -w % p[2], 0, -h % p[1], 0, -t % p[0])))
@@ -132,21 +139,21 @@ class SwinTransformer3d(nn.Module):
 
     def __init__(
         self,
-        patch_size,
-        embed_dim,
-        depths,
-        num_heads,
-        window_size,
-        mlp_ratio=4.0,
-        dropout=0.0,
-        attention_dropout=0.0,
-        stochastic_depth_prob=0.1,
-        num_classes=400,
-        norm_layer=None,
-        block=None,
-        downsample_layer=PatchMerging,
-        patch_embed=None,
-    ):
+        patch_size: Any,
+        embed_dim: int,
+        depths: Any,
+        num_heads: Any,
+        window_size: Any,
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.1,
+        num_classes: int = 400,
+        norm_layer: Any = None,
+        block: Any = None,
+        downsample_layer: Any = PatchMerging,
+        patch_embed: Any = None,
+    ) -> None:
         super().__init__()
         self.num_classes = num_classes
         block = block or partial(SwinTransformerBlock, attn_layer=ShiftedWindowAttention3d)
@@ -174,31 +181,31 @@ class SwinTransformer3d(nn.Module):
         self.head = nn.Linear(self.num_features, num_classes)
         initialize(self, linear=truncated(0.02))
 
-    def forward(self, x):
+    def forward(self, x: rl.Tensor) -> Any:
         x = self.norm(self.features(self.pos_drop(self.patch_embed(x))))
         x = self.avgpool(x.permute(0, 4, 1, 2, 3))
         return self.head(rl.flatten(x, 1))
 
 
-def _swin3d(embed_dim, depths, num_heads, kwargs):
+def _swin3d(embed_dim: int, depths: Any, num_heads: Any, kwargs: Any) -> SwinTransformer3d:
     return SwinTransformer3d(
         [2, 4, 4], embed_dim, depths, num_heads, [8, 7, 7], **{"stochastic_depth_prob": 0.1, **kwargs}
     )
 
 
 @entry
-def swin3d_t(**kwargs):
+def swin3d_t(**kwargs: Any) -> SwinTransformer3d:
     """Video Swin, tiny."""
     return _swin3d(96, [2, 2, 6, 2], [3, 6, 12, 24], kwargs)
 
 
 @entry
-def swin3d_s(**kwargs):
+def swin3d_s(**kwargs: Any) -> SwinTransformer3d:
     """Video Swin, small."""
     return _swin3d(96, [2, 2, 18, 2], [3, 6, 12, 24], kwargs)
 
 
 @entry
-def swin3d_b(**kwargs):
+def swin3d_b(**kwargs: Any) -> SwinTransformer3d:
     """Video Swin, base."""
     return _swin3d(128, [2, 2, 18, 2], [4, 8, 16, 32], kwargs)
