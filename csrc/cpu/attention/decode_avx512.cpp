@@ -44,8 +44,8 @@ template <class T, int R> void score(const T* q, const Head<T>& k, int64_t count
       }
     }
     alignas(64) T sums[W];
-    V::sums(acc, sums);
-    V::store(sums, V::mul(V::load(sums), V::all(scale)));
+    lane_sums(acc, sums);
+    V::store(sums, V::load(sums) * V::all(scale));
 #pragma GCC unroll 4
     for (int r = 0; r < R; ++r) std::memcpy(s + r * step + j, sums + r * S, S * sizeof(T));
   }
@@ -78,7 +78,7 @@ void mix(const T* w, const T* v, int64_t step, int64_t count, typename Vec<T>::M
     for (int i = 0; i < NV; ++i) even[i] = V::fma(V::load(v + i * W, lanes(i)), w0, even[i]);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < NV; ++i) V::store(o + i * W, plus(even[i], odd[i]), lanes(i));
+  for (int i = 0; i < NV; ++i) V::store(o + i * W, even[i] + odd[i], lanes(i));
 }
 template <class T> void mix_row(const T* w, const Head<T>& v, int64_t count, T* o) {
   constexpr int W = Vec<T>::W;
@@ -120,11 +120,11 @@ template <class T, int NV> struct Together {
           r[i] = row < rows ? m.some((begin + row) % queries, j, std::min<int64_t>(W, count - j)) : V::zero();
           chooses = m.chooses();
         }
-        V::transpose(r);
+        transpose(r);
         for (int i = 0; i < std::min<int64_t>(W, count - j); ++i) {
           T* at = weights + (j + i) * kLanes + v * W;
-          V::store(at,
-                   chooses ? chosen(below_zero(r[i]), V::load(at), V::all(-kInfinity<T>)) : plus(V::load(at), r[i]));
+          V::store(at, chooses ? V::select(V::less(r[i], V::zero()), V::all(-kInfinity<T>), V::load(at))
+                               : V::load(at) + r[i]);
         }
       }
   }
@@ -138,15 +138,15 @@ template <class T, int NV> struct Together {
       T* const from = weights + v * W;
       if (causal)
         for (int64_t j = 0; j < count; ++j) {
-          const auto unseen = below_zero(minus(ends, V::all(static_cast<T>(j))));
-          V::store(from + j * kLanes, chosen(unseen, V::load(from + j * kLanes), V::all(-kInfinity<T>)));
+          const auto unseen = V::less(ends - V::all(static_cast<T>(j)), V::zero());
+          V::store(from + j * kLanes, V::select(unseen, V::all(-kInfinity<T>), V::load(from + j * kLanes)));
         }
-      for (int64_t j = 0; j < count; ++j) top = larger(V::load(from + j * kLanes), top);
-      top = chosen(equal_to(top, V::all(-kInfinity<T>)), top, V::zero());
+      for (int64_t j = 0; j < count; ++j) top = V::max(V::load(from + j * kLanes), top);
+      top = V::select(V::equal(top, V::all(-kInfinity<T>)), V::zero(), top);
       for (int64_t j = 0; j < count; ++j) {
-        const typename V::Reg e = exp_below_one(minus(V::load(from + j * kLanes), top));
+        const typename V::Reg e = exp_below_one(V::load(from + j * kLanes) - top);
         V::store(from + j * kLanes, e);
-        sum = plus(sum, e);
+        sum += e;
       }
       V::store(sums + v * W, sum), V::store(tops + v * W, top);
     }

@@ -133,7 +133,7 @@ template <class T> void forward_of(bool causal, T scale, const View& out, const 
           const typename V::Reg factor = V::all(inverse[r - q0]);
           for (int64_t c = 0; c < s.value_width; c += W) {
             const auto lanes = first_lanes<T>(s.value_width - c);
-            V::store(o + c, V::mul(V::load(o + c, lanes), factor), lanes);
+            V::store(o + c, V::load(o + c, lanes) * factor, lanes);
           }
           if constexpr (std::is_same_v<T, float>)
             if (is_half(out)) {
@@ -186,16 +186,16 @@ template <class T> void backward_of(bool causal, T scale, const View& dq, const 
               typename V::Reg product = V::zero();
               for (int64_t c = 0; c < s.value_width; c += W)
                 product = V::fma(V::load(o + c, first_lanes<T>(s.value_width - c)), V::load(d + c), product);
-              const typename V::Reg dot = V::all(sum_of(product)), shift = V::all(lse.as<T>()[h * s.queries + r]);
+              const typename V::Reg dot = V::all(V::sum(product)), shift = V::all(lse.as<T>()[h * s.queries + r]);
               T *p = weights + (r - q0) * s.padded_keys, *g = grads + (r - q0) * s.padded_keys;
               const int64_t count = s.seen(r + 1);
               if (mask) hm.apply(p, r, count);
               int64_t j = 0;
               for (; j < count; j += W) {
                 const auto lanes = first_lanes<T>(count - j);
-                const typename V::Reg w = chosen(lanes, V::zero(), exp_below_one(minus(V::load(p + j), shift)));
+                const typename V::Reg w = V::select(lanes, exp_below_one(V::load(p + j) - shift));
                 V::store(p + j, w);
-                V::store(g + j, chosen(lanes, V::zero(), V::mul(w, minus(V::load(g + j), dot))));
+                V::store(g + j, V::select(lanes, w * (V::load(g + j) - dot)));
               }
               for (; j < round_up(seen, W); j += W) V::store(p + j, V::zero()), V::store(g + j, V::zero());
             }

@@ -120,26 +120,12 @@ template <class T> RL_INLINE T shift_right(T x, T n) {
   return static_cast<T>(x >> n);
 }
 
-}  // namespace
+constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
+constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
+constexpr auto kXor = [](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); };
 
-void put_arith(LoopTable& t) {
+void put_bits(LoopTable& t) {
   using enum Pointwise;
-  put_scaled<kAdd, kAddScaled>(t, Add);
-  put_scaled<kSub, kSubScaled>(t, Sub);
-  t.at(Add, DType::Bool) =
-      &loop2<[](auto x, auto y, const auto& p) { return static_cast<uint8_t>(x | (p.s0 & y)); }, uint8_t>;
-
-  binary_integers<kMul>(t, Mul);
-  binary_floats<kMul>(t, Mul);
-  binary_complex<kMul, true>(t, Mul);
-  constexpr auto kAnd = [](auto x, auto y) { return static_cast<decltype(x)>(x & y); };
-  constexpr auto kOr = [](auto x, auto y) { return static_cast<decltype(x)>(x | y); };
-  constexpr auto kXor = [](auto x, auto y) { return static_cast<decltype(x)>(x ^ y); };
-  t.at(Mul, DType::Bool) = &loop2<kAnd, uint8_t>;
-
-  binary_floats<kDiv>(t, Div);
-  binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
-
   binary_integers<kAnd>(t, BitwiseAnd);
   binary_integers<kOr>(t, BitwiseOr);
   binary_integers<kXor>(t, BitwiseXor);
@@ -150,7 +136,9 @@ void put_arith(LoopTable& t) {
   t.at(BitwiseNot, DType::Bool) = &loop1<[](auto x) { return static_cast<uint8_t>(x == 0); }, uint8_t>;
   binary<[](auto x, auto y) { return shift_left(x, y); }, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ShiftLeft);
   binary<[](auto x, auto y) { return shift_right(x, y); }, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, ShiftRight);
-
+}
+void put_extrema(LoopTable& t) {
+  using enum Pointwise;
   binary<kMax, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Maximum);
   binary<kMin, uint8_t, int8_t, int16_t, int32_t, int64_t>(t, Minimum);
   binary_floats<kMax>(t, Maximum);
@@ -163,7 +151,9 @@ void put_arith(LoopTable& t) {
   }
   binary_floats<[](auto x, auto y) { return x != x ? y : (x < y ? y : x); }>(t, Fmax);
   binary_floats<[](auto x, auto y) { return x != x ? y : (x > y ? y : x); }>(t, Fmin);
-
+}
+void put_signs_and_powers(LoopTable& t) {
+  using enum Pointwise;
   unary_integers<[](auto x) { return static_cast<decltype(x)>(0 - x); }>(t, Neg);
   unary_floats<[](auto x) { return -x; }>(t, Neg);
   unary_complex<[](auto x) { return -x; }>(t, Neg);
@@ -191,6 +181,27 @@ void put_arith(LoopTable& t) {
     return above - below;
   }>(t, Sign);
   for (int d = 0; d < kDTypes; ++d) t.at(Sgn, static_cast<DType>(d)) = t.at(Sign, static_cast<DType>(d));
+}
+
+}  // namespace
+
+void put_arith(LoopTable& t) {
+  using enum Pointwise;
+  put_scaled<kAdd, kAddScaled>(t, Add);
+  put_scaled<kSub, kSubScaled>(t, Sub);
+  t.at(Add, DType::Bool) =
+      &loop2<[](auto x, auto y, const auto& p) { return static_cast<uint8_t>(x | (p.s0 & y)); }, uint8_t>;
+
+  binary_integers<kMul>(t, Mul);
+  binary_floats<kMul>(t, Mul);
+  binary_complex<kMul, true>(t, Mul);
+  t.at(Mul, DType::Bool) = &loop2<kAnd, uint8_t>;
+
+  binary_floats<kDiv>(t, Div);
+  binary_complex<[](auto x, auto y) { return div_(x, y); }, true>(t, Div);
+  put_bits(t);
+  put_extrema(t);
+  put_signs_and_powers(t);
 }
 
 #endif

@@ -3,7 +3,7 @@
 #include "cpu/isa.h"
 
 #ifdef RL_OVERLAY
-#include <immintrin.h>
+#include "cpu/simd/math_avx512.h"
 #endif
 
 namespace rl::RL_ISA {
@@ -12,18 +12,16 @@ namespace rl::RL_ISA {
 namespace {
 // Square roots from the estimate of 1 / sqrt(x), refined twice: half the time of the instruction, and the same bits,
 // as the residual x - s^2 is exact. Below 2^-96 it is not: there, and for what has no root, the instruction serves.
-RL_INLINE __m512 refined_sqrt(__m512 x) {
-  const __m512 half = _mm512_set1_ps(0.5f), y = _mm512_rsqrt14_ps(x);
-  __m512 s = _mm512_mul_ps(x, y), h = _mm512_mul_ps(y, half);
-  const __m512 error = _mm512_fnmadd_ps(h, s, half);
-  s = _mm512_fmadd_ps(s, error, s);
-  h = _mm512_fmadd_ps(h, error, h);
-  return _mm512_fmadd_ps(_mm512_fnmadd_ps(s, s, x), h, s);
+RL_INLINE F refined_sqrt(F x) {
+  const F half = all(0.5f), y = rsqrt_estimate(x);
+  F s = x * y, h = y * half;
+  const F error = simd::fnma(h, s, half);
+  s = fmadd(s, error, s);
+  h = fmadd(h, error, h);
+  return fmadd(simd::fnma(s, s, x), h, s);
 }
-RL_INLINE __mmask16 not_refinable(__m512 x) {  // not within 2^-96 ... the largest number, by its bits
-  constexpr int kLeast = 0x0f800000, kInfinity = 0x7f800000;
-  const __m512i above = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(kLeast));
-  return _mm512_cmpge_epu32_mask(above, _mm512_set1_epi32(kInfinity - kLeast));
+RL_INLINE VF::Mask not_refinable(F x) {  // not within 2^-96 ... the largest number, by its bits
+  return VF::bits_outside(x, 0x0f800000, 0x7f800000);
 }
 void sqrt_flat(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
@@ -31,20 +29,20 @@ void sqrt_flat(char* const* data, int64_t n, const LoopParams&) {
   int64_t i = 0;
   // The instruction has a unit of its own: it takes every third register while the others are refined.
   for (; i + 48 <= n; i += 48) {
-    const __m512 x = _mm512_loadu_ps(in + i), y = _mm512_loadu_ps(in + i + 16), z = _mm512_loadu_ps(in + i + 32);
-    const __m512 root = _mm512_sqrt_ps(x);
-    __m512 s = refined_sqrt(y), t = refined_sqrt(z);
+    const F x = VF::load(in + i), y = VF::load(in + i + 16), z = VF::load(in + i + 32);
+    const F root = simd::sqrt(x);
+    F s = refined_sqrt(y), t = refined_sqrt(z);
     if (not_refinable(y) | not_refinable(z)) [[unlikely]] {
-      s = _mm512_sqrt_ps(y);
-      t = _mm512_sqrt_ps(z);
+      s = simd::sqrt(y);
+      t = simd::sqrt(z);
     }
-    _mm512_storeu_ps(out + i, root);
-    _mm512_storeu_ps(out + i + 16, s);
-    _mm512_storeu_ps(out + i + 32, t);
+    VF::store(out + i, root);
+    VF::store(out + i + 16, s);
+    VF::store(out + i + 32, t);
   }
   for (; i < n; i += 16) {
-    const __mmask16 lanes = static_cast<__mmask16>(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    _mm512_mask_storeu_ps(out + i, lanes, _mm512_sqrt_ps(_mm512_maskz_loadu_ps(lanes, in + i)));
+    const VF::Mask lanes = VF::first(n - i);
+    VF::store(out + i, simd::sqrt(VF::load(in + i, lanes)), lanes);
   }
 }
 void sqrt_loop(char* const* data, const int64_t* strides, int64_t n, const LoopParams& params) {

@@ -9,128 +9,126 @@ namespace {
 
 // Minima and maxima hand a NaN on when it is their second argument.
 RL_STEP F erf(F x) {
-  const F a = _mm512_abs_ps(x), low = _mm512_min_ps(all(3.75f), a);
-  const F magic = all(0x1.8p21f), u = _mm512_add_ps(low, magic);  // in quarters
-  const F t = _mm512_sub_ps(_mm512_min_ps(all(4.0f), a), _mm512_sub_ps(u, magic));
-  return with_sign(piece(tables::kErfFloat, _mm512_castps_si512(u), t), x);
+  const F a = simd::abs(x), low = simd::min(all(3.75f), a);
+  const F magic = all(0x1.8p21f), u = low + magic;  // in quarters
+  const F t = simd::min(all(4.0f), a) - (u - magic);
+  return with_sign(piece(tables::kErfFloat, index_of(u), t), x);
 }
 RL_STEP D erf(D x) {
-  const D a = _mm512_mul_pd(_mm512_abs_pd(x), all(8.0 / 3)), low = _mm512_min_pd(all(15.0), a);
-  const D magic = all(0x1.8p52), u = _mm512_add_pd(low, magic);
-  const D t = _mm512_sub_pd(_mm512_min_pd(all(16.0), a), _mm512_sub_pd(u, magic));
-  return with_sign(piece(tables::kErfDouble, _mm512_castpd_si512(u), t), x);
+  const D a = simd::abs(x) * all(8.0 / 3), low = simd::min(all(15.0), a);
+  const D magic = all(0x1.8p52), u = low + magic;
+  const D t = simd::min(all(16.0), a) - (u - magic);
+  return with_sign(piece(tables::kErfDouble, index_of(u), t), x);
 }
 RL_STEP F gelu(F x) {
-  const F half = _mm512_mul_ps(x, all(0.5f));
-  return fmadd(half, erf(_mm512_mul_ps(x, all(0.70710678118654752440f))), half);
+  const F half = x * all(0.5f);
+  return fmadd(half, erf(x * all(0.70710678118654752440f)), half);
 }
 // dy (cdf(x) + x pdf(x)) of the normal distribution, which is 1/2 and an odd function.
 RL_STEP F gelu_grad(F dy, F x) {
-  const F a = _mm512_mul_ps(_mm512_abs_ps(x), all(8.0f / 3)), low = _mm512_min_ps(all(15.0f), a);
-  const F magic = all(0x1.8p23f), u = _mm512_add_ps(low, magic);
-  const F t = _mm512_sub_ps(_mm512_min_ps(all(16.0f), a), _mm512_sub_ps(u, magic));
-  const F odd = with_sign(piece(tables::kGeluGradFloat, _mm512_castps_si512(u), t), x);
-  return _mm512_mul_ps(dy, _mm512_add_ps(odd, all(0.5f)));
+  const F a = simd::abs(x) * all(8.0f / 3), low = simd::min(all(15.0f), a);
+  const F magic = all(0x1.8p23f), u = low + magic;
+  const F t = simd::min(all(16.0f), a) - (u - magic);
+  const F odd = with_sign(piece(tables::kGeluGradFloat, index_of(u), t), x);
+  return dy * (odd + all(0.5f));
 }
-RL_STEP F silu(F x) { return _mm512_mul_ps(x, sigmoid(x)); }
+RL_STEP F silu(F x) { return x * sigmoid(x); }
 RL_STEP F silu_grad(F dy, F x) {
   const F s = sigmoid(x);
-  return _mm512_mul_ps(_mm512_mul_ps(dy, s), fmadd(x, _mm512_sub_ps(all(1.0f), s), all(1.0f)));
+  return dy * s * fmadd(x, all(1.0f) - s, all(1.0f));
 }
 
 // e^-x^2 times a function that changes slowly; what the square is rounded by is put right afterwards.
 RL_STEP F erfc(F x) {
-  const F a = _mm512_min_ps(all(11.0f), _mm512_abs_ps(x)), u = _mm512_add_ps(a, all(2.0f));
-  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(u), 21);
-  const F g = piece(tables::kErfcxFloat, k, _mm512_sub_ps(a, look_up(tables::kErfcxFloat[0], k)), 1);
-  const F square = _mm512_mul_ps(a, a), lost = _mm512_fmsub_ps(a, a, square);
+  const F a = simd::min(all(11.0f), simd::abs(x)), u = a + all(2.0f);
+  const Index k = index_above<21>(u);
+  const F g = piece(tables::kErfcxFloat, k, a - look_up(tables::kErfcxFloat[0], k), 1);
+  const F square = a * a, lost = simd::fms(a, a, square);
   F power;
-  const F e = _mm512_mul_ps(exp_parts(_mm512_sub_ps(_mm512_setzero_ps(), square), power), g);
+  const F e = exp_parts(F{} - square, power) * g;
   // Results below the normal range are as many of the smallest one as their bits say: the processor takes long to
   // scale to them. Further out it is 0.
-  const F exact = _mm512_fnmadd_ps(e, lost, e), small = _mm512_scalef_ps(exact, _mm512_add_ps(power, all(149.0f)));
-  const __mmask16 some = _mm512_cmp_ps_mask(small, all(0x1p23f), _CMP_NLT_UQ);
-  F tail = _mm512_mask_scalef_ps(_mm512_castsi512_ps(_mm512_cvtps_epi32(small)), some, exact, power);
-  tail = _mm512_mask_mov_ps(tail, _mm512_cmp_ps_mask(a, _mm512_setzero_ps(), _CMP_EQ_OQ), all(1.0f));
-  return _mm512_mask_sub_ps(tail, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), all(2.0f), tail);
+  const F exact = simd::fnma(e, lost, e), small = scaled(exact, power + all(149.0f));
+  const auto some = simd::not_less(small, all(0x1p23f));
+  F tail = scaled(some, exact, power, of_bits(small));
+  tail = simd::select(simd::equal(a, F{}), all(1.0f), tail);
+  return simd::select(simd::less(x, F{}), all(2.0f) - tail, tail);
 }
 RL_STEP D erfc(D x) {
-  const D a = _mm512_min_pd(all(28.0), _mm512_abs_pd(x)), u = _mm512_add_pd(a, all(2.0));
-  const __m512i k = _mm512_srli_epi64(_mm512_castpd_si512(u), 50);
-  const D g = piece(tables::kErfcxDouble, k, _mm512_sub_pd(a, look_up(tables::kErfcxDouble[0], k)), 1);
-  const D square = _mm512_mul_pd(a, a), lost = _mm512_fmsub_pd(a, a, square);
+  const D a = simd::min(all(28.0), simd::abs(x)), u = a + all(2.0);
+  const Index k = index_above<50>(u);
+  const D g = piece(tables::kErfcxDouble, k, a - look_up(tables::kErfcxDouble[0], k), 1);
+  const D square = a * a, lost = simd::fms(a, a, square);
   D power;
-  const D e = _mm512_mul_pd(exp_parts(_mm512_sub_pd(_mm512_setzero_pd(), square), power), g);
-  const __mmask8 some = _mm512_cmp_pd_mask(a, all(27.24), _CMP_NGT_UQ);
-  const D tail = _mm512_maskz_scalef_pd(some, _mm512_fnmadd_pd(e, lost, e), power);
-  return _mm512_mask_sub_pd(tail, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_LT_OQ), all(2.0), tail);
+  const D e = exp_parts(D{} - square, power) * g;
+  const auto some = simd::not_less(all(27.24), a);
+  const D tail = simd::scale(some, simd::fnma(e, lost, e), power);
+  return simd::select(simd::less(x, D{}), all(2.0) - tail, tail);
 }
 
 // A number as 2^n m with 3/4 <= m < 3/2, and log m = table + rest.
 RL_STEP D log_parts(D x, D& n, D& table) {
-  const D m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_src);
-  const __m512i k = _mm512_srli_epi64(_mm512_castpd_si512(m), 48);
+  const D m = mantissa_of(x);
+  const Index k = index_above<48>(m);
   // m = 3/4 ... 3/2 against the 1 ... 2 of the exponent: one more where m lies below 1
-  n = _mm512_getexp_pd(x);
-  n = _mm512_mask_add_pd(n, _mm512_cmp_pd_mask(m, all(1.0), _CMP_LT_OQ), n, all(1.0));
-  const D f = _mm512_fmsub_pd(m, look_up(tables::kLogScale, k), all(1.0));
+  n = exponent_of(x);
+  n = simd::select(simd::less(m, all(1.0)), n + all(1.0), n);
+  const D f = simd::fms(m, look_up(tables::kLogScale, k), all(1.0));
   table = look_up(tables::kLogHigh, k);
-  return fmadd(_mm512_mul_pd(f, f), poly(f, tables::kLogShort), f);
+  return fmadd(f * f, poly(f, tables::kLogShort), f);
 }
 RL_STEP D log(D x) {
   using Traits = FloatTraits<double>;
   D n, table;
   const D rest = log_parts(x, n, table);
-  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_pd(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+  return fmadd(n, all(Traits::kLn2Hi), table + fmadd(n, all(Traits::kLn2Lo), rest));
 }
 RL_STEP D log2(D x) {
   D n, table;
   const D rest = log_parts(x, n, table);
-  return fmadd(_mm512_add_pd(table, rest), all(1.44269504088896340736), n);
+  return fmadd(table + rest, all(1.44269504088896340736), n);
 }
 RL_STEP D log10(D x) {
   D n, table;
   const D rest = log_parts(x, n, table);
   constexpr double kHigh = 0x1.34413509p-2, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
-  return fmadd(n, all(kHigh),
-               fmadd(_mm512_add_pd(table, rest), all(0.43429448190325182765), _mm512_mul_pd(n, all(kLow))));
+  return fmadd(n, all(kHigh), fmadd(table + rest, all(0.43429448190325182765), n * all(kLow)));
 }
 
 // The same for floats. What the instructions make of 0, infinities, NaNs and negative values goes through to the end.
 RL_STEP F log_parts(F x, F& n, F& table) {
-  const F m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
-  const __m512i k = _mm512_srli_epi32(_mm512_castps_si512(m), 19);
-  n = _mm512_getexp_ps(x);
-  n = _mm512_mask_add_ps(n, _mm512_cmp_ps_mask(m, all(1.0f), _CMP_LT_OQ), n, all(1.0f));
-  const F f = _mm512_fmsub_ps(m, look_up(tables::kLogScaleFloat, k), all(1.0f));
+  const F m = mantissa_of(x);
+  const Index k = index_above<19>(m);
+  n = exponent_of(x);
+  n = simd::select(simd::less(m, all(1.0f)), n + all(1.0f), n);
+  const F f = simd::fms(m, look_up(tables::kLogScaleFloat, k), all(1.0f));
   table = look_up(tables::kLogHighFloat, k);
   F q = all(tables::kLogShortFloat[3]);
 #pragma GCC unroll 4
   for (int i = 2; i >= 0; --i) q = fmadd(q, f, all(tables::kLogShortFloat[i]));
-  return fmadd(_mm512_mul_ps(f, f), q, f);
+  return fmadd(f * f, q, f);
 }
 RL_STEP F log(F x) {
   using Traits = FloatTraits<float>;
   F n, table;
   const F rest = log_parts(x, n, table);
-  return fmadd(n, all(Traits::kLn2Hi), _mm512_add_ps(table, fmadd(n, all(Traits::kLn2Lo), rest)));
+  return fmadd(n, all(Traits::kLn2Hi), table + fmadd(n, all(Traits::kLn2Lo), rest));
 }
 RL_STEP F log2(F x) {
   F n, table;
   const F rest = log_parts(x, n, table);
-  return fmadd(_mm512_add_ps(table, rest), all(1.44269504088896340736f), n);
+  return fmadd(table + rest, all(1.44269504088896340736f), n);
 }
 RL_STEP F log10(F x) {
   F n, table;
   const F rest = log_parts(x, n, table);
   constexpr float kHigh = 0x1.344p-2f, kLow = 0.30102999566398119521L - static_cast<long double>(kHigh);
-  return fmadd(n, all(kHigh),
-               fmadd(_mm512_add_ps(table, rest), all(0.43429448190325182765f), _mm512_mul_ps(n, all(kLow))));
+  return fmadd(n, all(kHigh), fmadd(table + rest, all(0.43429448190325182765f), n * all(kLow)));
 }
 
 // log(x / (1 - x)); outside [0, 1] the quotient is negative, and NaN comes of it.
-RL_STEP F logit(F x) { return log(_mm512_div_ps(x, _mm512_sub_ps(all(1.0f), x))); }
-RL_STEP D logit(D x) { return log(_mm512_div_pd(x, _mm512_sub_pd(all(1.0), x))); }
+RL_STEP F logit(F x) { return log(x / (all(1.0f) - x)); }
+RL_STEP D logit(D x) { return log(x / (all(1.0) - x)); }
 
 // erf(y) / y as a polynomial of w = -log(1 - y^2), around 2.5, up to 5; good to 6e-9.
 constexpr double kErfinvNear[] = {1.501409360450329,       0.24664027905463662,    -0.004177392875203149,
@@ -144,7 +142,7 @@ template <int N> RL_STEP F times_poly(F a, F x, const double (&c)[N]) {
 #pragma GCC unroll 16
   for (int i = N - 2; i >= 0; --i)
     y = fmadd(y, x, all(i ? static_cast<float>(c[i]) : static_cast<float>(c[0] - first)));
-  return fmadd(a, all(first), _mm512_mul_ps(a, y));
+  return fmadd(a, all(first), a * y);
 }
 // The same with all digits of a double, around 3.125, up to 6.25.
 constexpr double kErfinv[] = {
@@ -157,79 +155,68 @@ constexpr double kErfinv[] = {
 // Near 1: Hastings's fraction and two steps of Halley's, each of which triples the digits.
 RL_STEP D erfinv_far(D lack) {
   constexpr double kTop[] = {2.515517, 0.802853, 0.010328}, kBottom[] = {1.0, 1.432788, 0.189269, 0.001308};
-  const D r = _mm512_sqrt_pd(_mm512_mul_pd(all(-2.0), log(_mm512_mul_pd(lack, all(0.5)))));
-  D x = _mm512_sub_pd(r, _mm512_div_pd(poly(r, kTop), poly(r, kBottom)));
-  x = _mm512_mul_pd(x, all(0.70710678118654752440));
+  const D r = simd::sqrt(all(-2.0) * log(lack * all(0.5)));
+  D x = r - poly(r, kTop) / poly(r, kBottom);
+  x = x * all(0.70710678118654752440);
   for (int step = 0; step < 2; ++step) {
     // e sqrt(pi) / 2 e^(x^2), scaled by 2^600: where x^2 is large, e is tiny.
-    const D e = _mm512_sub_pd(lack, erfc(x));
-    const D u = _mm512_mul_pd(_mm512_mul_pd(e, all(0.88622692545275801365 * 0x1p600)),
-                              exp(fmadd(x, x, all(-600 * 0.69314718055994530942))));
-    x = _mm512_sub_pd(x, _mm512_div_pd(u, fmadd(x, u, all(1.0))));
+    const D e = lack - erfc(x);
+    const D u = e * all(0.88622692545275801365 * 0x1p600) * exp(fmadd(x, x, all(-600 * 0.69314718055994530942)));
+    x = x - u / fmadd(x, u, all(1.0));
   }
   return x;
 }
 // erf's inverse at a in [0, 1), given what 1 lacks of it.
 RL_STEP D erfinv_of(D a, D lack) {
-  const D w = _mm512_sub_pd(_mm512_setzero_pd(), log(_mm512_mul_pd(lack, _mm512_add_pd(a, all(1.0)))));
-  const D x = _mm512_mul_pd(a, poly(_mm512_sub_pd(w, all(3.125)), kErfinv));
-  const __mmask8 far = _mm512_cmp_pd_mask(w, all(6.25), _CMP_GE_OQ);
+  const D w = D{} - log(lack * (a + all(1.0)));
+  const D x = a * poly(w - all(3.125), kErfinv);
+  const auto far = simd::at_most(all(6.25), w);
   if (!far) return x;
-  return _mm512_mask_mov_pd(x, far, erfinv_far(lack));
+  return simd::select(far, erfinv_far(lack), x);
 }
 RL_STEP D erfinv(D y) {
-  const D a = _mm512_abs_pd(y), inside = _mm512_min_pd(a, all(0x1.fffffffffffffp-1));
-  const D x = erfinv_of(inside, _mm512_sub_pd(all(1.0), inside));
-  const D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(a, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
-  return with_sign(_mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(a, all(1.0), _CMP_LT_OQ), x), y);
+  const D a = simd::abs(y), inside = simd::min(a, all(0x1.fffffffffffffp-1));
+  const D x = erfinv_of(inside, all(1.0) - inside);
+  const D edge = simd::select(simd::equal(a, all(1.0)), all(kInf<double>), all(kNan<double>));
+  return with_sign(simd::select(simd::less(a, all(1.0)), x, edge), y);
 }
 // Of floats, in floats: what the logarithm is rounded by counts for little, and the polynomials are short. The last
 // number before 1 stands for those beyond.
 RL_STEP F erfinv_float(F y) {
   constexpr double kFar[] = {2.83297682,     1.00167406,    0.00943887047,  -0.0076224613,  0.00573950773,
                              -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257};
-  const F a = _mm512_abs_ps(y), inside = _mm512_min_ps(a, all(0x1.fffffep-1f)), one = all(1.0f);
-  const F w = _mm512_sub_ps(_mm512_setzero_ps(), log(_mm512_fnmadd_ps(inside, inside, one)));
-  const __mmask16 far = _mm512_cmp_ps_mask(w, all(5.0f), _CMP_GE_OQ);
-  F x = times_poly(inside, _mm512_sub_ps(w, all(2.5f)), kErfinvNear);
-  if (far) x = _mm512_mask_mov_ps(x, far, times_poly(inside, _mm512_sub_ps(_mm512_sqrt_ps(w), all(3.0f)), kFar));
-  const F edge = _mm512_mask_mov_ps(all(kNan<float>), _mm512_cmp_ps_mask(a, one, _CMP_EQ_OQ), all(kInf<float>));
-  return with_sign(_mm512_mask_mov_ps(edge, _mm512_cmp_ps_mask(a, one, _CMP_LT_OQ), x), y);
+  const F a = simd::abs(y), inside = simd::min(a, all(0x1.fffffep-1f)), one = all(1.0f);
+  const F w = F{} - log(simd::fnma(inside, inside, one));
+  const auto far = simd::at_most(all(5.0f), w);
+  F x = times_poly(inside, w - all(2.5f), kErfinvNear);
+  if (far) x = simd::select(far, times_poly(inside, simd::sqrt(w) - all(3.0f), kFar), x);
+  const F edge = simd::select(simd::equal(a, one), all(kInf<float>), all(kNan<float>));
+  return with_sign(simd::select(simd::less(a, one), x, edge), y);
 }
 // The quantile of the normal distribution.
 RL_STEP D ndtri(D p) {
-  const __mmask8 inside = _mm512_cmp_pd_mask(p, all(0.0), _CMP_GT_OQ) & _mm512_cmp_pd_mask(p, all(1.0), _CMP_LT_OQ);
-  const D q = _mm512_mask_min_pd(all(0.25), inside, p, _mm512_sub_pd(all(1.0), p)), lack = _mm512_add_pd(q, q);
-  const D x = _mm512_mul_pd(erfinv_of(_mm512_sub_pd(all(1.0), lack), lack), all(-1.41421356237309504880));
-  const __mmask8 upper = _mm512_cmp_pd_mask(p, all(0.5), _CMP_GT_OQ);
-  const D value = _mm512_mask_sub_pd(x, upper, _mm512_setzero_pd(), x);
-  D edge = _mm512_mask_mov_pd(all(kNan<double>), _mm512_cmp_pd_mask(p, all(0.0), _CMP_EQ_OQ), all(-kInf<double>));
-  edge = _mm512_mask_mov_pd(edge, _mm512_cmp_pd_mask(p, all(1.0), _CMP_EQ_OQ), all(kInf<double>));
-  return _mm512_mask_mov_pd(edge, inside, value);
+  const auto inside = simd::less(all(0.0), p) & simd::less(p, all(1.0));
+  const D q = simd::select(inside, simd::min(p, all(1.0) - p), all(0.25)), lack = q + q;
+  const D x = erfinv_of(all(1.0) - lack, lack) * all(-1.41421356237309504880);
+  const auto upper = simd::less(all(0.5), p);
+  const D value = simd::select(upper, D{} - x, x);
+  D edge = simd::select(simd::equal(p, all(0.0)), all(-kInf<double>), all(kNan<double>));
+  edge = simd::select(simd::equal(p, all(1.0)), all(kInf<double>), edge);
+  return simd::select(inside, value, edge);
 }
-// A function of doubles for floats.
-template <D (*kF)(D)> RL_STEP F by_doubles(F x) {
-  const __m256 low = _mm256_castsi256_ps(_mm512_castsi512_si256(_mm512_castps_si512(x)));
-  const __m256 high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64(_mm512_castps_si512(x), 1));
-  const __m256 a = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(low))), b = _mm512_cvtpd_ps(kF(_mm512_cvtps_pd(high)));
-  return _mm512_castsi512_ps(
-      _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_castps_si256(a)), _mm256_castps_si256(b), 1));
-}
-
 // As sqrt of float in exp_log.cpp, with one more refinement.
 RL_STEP D sqrt(D x) {
-  const D half = all(0.5), y = _mm512_rsqrt14_pd(x);
-  D s = _mm512_mul_pd(x, y), h = _mm512_mul_pd(y, half);
+  const D half = all(0.5), y = rsqrt_estimate(x);
+  D s = x * y, h = y * half;
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
-    const D error = _mm512_fnmadd_pd(h, s, half);
+    const D error = simd::fnma(h, s, half);
     s = fmadd(s, error, s);
     h = fmadd(h, error, h);
   }
-  s = fmadd(_mm512_fnmadd_pd(s, s, x), h, s);
-  const __mmask8 near =
-      _mm512_cmp_pd_mask(x, all(0x1p-900), _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, all(0x1p1000), _CMP_LE_OQ);
-  return near == 0xff ? s : _mm512_sqrt_pd(x);
+  s = fmadd(simd::fnma(s, s, x), h, s);
+  const auto near = simd::at_most(all(0x1p-900), x) & simd::at_most(x, all(0x1p1000));
+  return near == 0xff ? s : simd::sqrt(x);
 }
 
 // The loop of a function of registers.
@@ -237,29 +224,29 @@ template <F (*kF)(F)> void piecewise_float(char* const* data, int64_t n, const L
   auto* out = reinterpret_cast<float*>(data[0]);
   auto* in = reinterpret_cast<const float*>(data[1]);
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, kF(_mm512_loadu_ps(in + i)));
+  for (; i + 16 <= n; i += 16) VF::store(out + i, kF(VF::load(in + i)));
   if (i == n) return;
-  const auto lanes = static_cast<__mmask16>((1u << (n - i)) - 1);
-  _mm512_mask_storeu_ps(out + i, lanes, kF(_mm512_mask_loadu_ps(all(1.0f), lanes, in + i)));
+  const auto lanes = VF::first_few(n - i);
+  VF::store(out + i, kF(VF::load(in + i, lanes, all(1.0f))), lanes);
 }
 template <F (*kF)(F, F)> void piecewise_float2(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto *a = reinterpret_cast<const float*>(data[1]), *b = reinterpret_cast<const float*>(data[2]);
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, kF(_mm512_loadu_ps(a + i), _mm512_loadu_ps(b + i)));
+  for (; i + 16 <= n; i += 16) VF::store(out + i, kF(VF::load(a + i), VF::load(b + i)));
   if (i == n) return;
-  const auto lanes = static_cast<__mmask16>((1u << (n - i)) - 1);
-  const F x = _mm512_maskz_loadu_ps(lanes, a + i), y = _mm512_maskz_loadu_ps(lanes, b + i);
-  _mm512_mask_storeu_ps(out + i, lanes, kF(x, y));
+  const auto lanes = VF::first_few(n - i);
+  const F x = VF::load(a + i, lanes), y = VF::load(b + i, lanes);
+  VF::store(out + i, kF(x, y), lanes);
 }
 template <D (*kF)(D)> void piecewise_double(char* const* data, int64_t n, const LoopParams&) {
   auto* out = reinterpret_cast<double*>(data[0]);
   auto* in = reinterpret_cast<const double*>(data[1]);
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) _mm512_storeu_pd(out + i, kF(_mm512_loadu_pd(in + i)));
+  for (; i + 8 <= n; i += 8) VD::store(out + i, kF(VD::load(in + i)));
   if (i == n) return;
-  const auto lanes = static_cast<__mmask8>((1u << (n - i)) - 1);
-  _mm512_mask_storeu_pd(out + i, lanes, kF(_mm512_mask_loadu_pd(all(1.0), lanes, in + i)));
+  const auto lanes = VD::first_few(n - i);
+  VD::store(out + i, kF(VD::load(in + i, lanes, all(1.0))), lanes);
 }
 // The same for functions of normal positive values; blocks with others go to Slow.
 template <D (*kF)(D), auto Slow> void piecewise_positive(char* const* data, int64_t n, const LoopParams& params) {
@@ -285,9 +272,9 @@ void logit_float(char* const* data, int64_t n, const LoopParams& params) {
   auto* out = reinterpret_cast<float*>(data[0]);
   auto* in = reinterpret_cast<const float*>(data[1]);
   for (int64_t i = 0; i < n; i += 16) {
-    const auto lanes = static_cast<__mmask16>(n - i < 16 ? (1u << (n - i)) - 1 : 0xffff);
-    const F x = _mm512_mask_loadu_ps(all(0.5f), lanes, in + i);
-    _mm512_mask_storeu_ps(out + i, lanes, logit(_mm512_min_ps(high, _mm512_max_ps(low, x))));
+    const auto lanes = VF::first(n - i);
+    const F x = VF::load(in + i, lanes, all(0.5f));
+    VF::store(out + i, logit(simd::min(high, simd::max(low, x))), lanes);
   }
 }
 // Blocks with values outside (0, 1), or hardly inside, go to the general logarithm.

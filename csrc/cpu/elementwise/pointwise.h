@@ -11,6 +11,9 @@
 #include "cpu/features.h"
 #include "cpu/isa.h"
 #include "cpu/simd/math.h"
+#ifdef RL_OVERLAY
+#include "cpu/simd/vector.h"
+#endif
 
 namespace rl::cpu {
 
@@ -233,21 +236,12 @@ RL_INLINE uint16_t bf16_of(float x) {
 }
 RL_INLINE float of_bf16(uint16_t x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16); }
 struct Sixteen {
-  typedef float Floats __attribute__((vector_size(64)));
-  typedef short Halves __attribute__((vector_size(32)));
+  using V = simd::Vec<float, 64>;
   alignas(64) float x[16];
   [[gnu::always_inline]] void widen(const uint16_t* from) {
-    Halves h;
-    __builtin_memcpy(&h, from, sizeof h);
-    const Floats f = __builtin_ia32_vcvtph2ps512_mask(h, Floats{}, static_cast<short>(-1), 4);
-    __builtin_memcpy(x, &f, sizeof f);
+    V::store(x, V::load(reinterpret_cast<const float16*>(from)));
   }
-  [[gnu::always_inline]] void narrow(uint16_t* to) const {
-    Floats f;
-    __builtin_memcpy(&f, x, sizeof f);
-    const Halves h = __builtin_ia32_vcvtps2ph512_mask(f, 0, Halves{}, static_cast<short>(-1));
-    __builtin_memcpy(to, &h, sizeof h);
-  }
+  [[gnu::always_inline]] void narrow(uint16_t* to) const { V::store(reinterpret_cast<float16*>(to), V::load(x)); }
 };
 // Bit i of kScalars says that input i is one element for all.
 template <auto F, class H, int kInputs, unsigned kScalars>

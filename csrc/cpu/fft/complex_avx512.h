@@ -2,16 +2,21 @@
 #pragma once
 #include <immintrin.h>
 
+#include <bit>
 #include <cstdint>
 
 #include "cpu/fft/stages.h"
+#include "cpu/simd/vector.h"
 
 namespace rl::fft {
 namespace {
 
+namespace simd = RL_ISA::simd;
+using simd::Vec;
+
 template <class T> struct Pairs {
   static constexpr int W = 32 / sizeof(T);  // complex numbers
-  typedef T Register __attribute__((vector_size(64)));
+  using Register = typename Vec<T, 64>::Reg;
   Register v;
 };
 template <class T> inline Pairs<T> operator+(Pairs<T> a, Pairs<T> b) { return {a.v + b.v}; }
@@ -19,17 +24,17 @@ template <class T> inline Pairs<T> operator-(Pairs<T> a, Pairs<T> b) { return {a
 template <class S, class T> inline Pairs<T> times(S s, Pairs<T> a) { return {a.v * s}; }
 
 // (im, re)
-inline Pairs<float> swapped(Pairs<float> a) { return {_mm512_permute_ps(a.v, 0xb1)}; }
-inline Pairs<double> swapped(Pairs<double> a) { return {_mm512_permute_pd(a.v, 0x55)}; }
-
-// Conjugates where `sign` has the sign of odd numbers set, the same where it is zero.
-inline Pairs<float> flipped(Pairs<float> a, Pairs<float> sign) { return {_mm512_xor_ps(a.v, sign.v)}; }
-inline Pairs<double> flipped(Pairs<double> a, Pairs<double> sign) { return {_mm512_xor_pd(a.v, sign.v)}; }
-inline Pairs<float> alternating(float even, float odd) {
-  return {_mm512_mask_blend_ps(0xaaaa, _mm512_set1_ps(even), _mm512_set1_ps(odd))};
+template <class T> inline Pairs<T> swapped(Pairs<T> a) {
+  return {simd::permute<[](int lane) { return lane ^ 1; }>(a.v)};
 }
-inline Pairs<double> alternating(double even, double odd) {
-  return {_mm512_mask_blend_pd(0xaa, _mm512_set1_pd(even), _mm512_set1_pd(odd))};
+// Conjugates where `sign` has the sign of odd numbers set, the same where it is zero.
+template <class T> inline Pairs<T> flipped(Pairs<T> a, Pairs<T> sign) {
+  using Bits = typename Vec<T, 64>::Bits;
+  return {std::bit_cast<typename Pairs<T>::Register>(std::bit_cast<Bits>(a.v) ^ std::bit_cast<Bits>(sign.v))};
+}
+template <class T> inline Pairs<T> alternating(T even, T odd) {
+  using V = Vec<T, 64>;
+  return {simd::permute<[](int lane) { return lane & 1 ? V::W + lane : lane; }>(V::all(even), V::all(odd))};
 }
 template <class T> inline Pairs<T> minus_i(Pairs<T> a) { return flipped(swapped(a), alternating(T(0), T(-0.0))); }
 
@@ -39,17 +44,14 @@ inline Pairs<float> less_i(Pairs<float> a, Pairs<float> b) {
 inline Pairs<float> plus_i(Pairs<float> a, Pairs<float> b) {
   return {_mm512_fmaddsub_ps(a.v, _mm512_set1_ps(1), swapped(b).v)};
 }
-inline Pairs<float> plus_times(Pairs<float> a, float s, Pairs<float> b) {
-  return {_mm512_fmadd_ps(b.v, _mm512_set1_ps(s), a.v)};
+template <class T> inline Pairs<T> plus_times(Pairs<T> a, T s, Pairs<T> b) {
+  return {Vec<T, 64>::fma(b.v, Vec<T, 64>::all(s), a.v)};
 }
 inline Pairs<double> less_i(Pairs<double> a, Pairs<double> b) {
   return {_mm512_fmsubadd_pd(a.v, _mm512_set1_pd(1), swapped(b).v)};
 }
 inline Pairs<double> plus_i(Pairs<double> a, Pairs<double> b) {
   return {_mm512_fmaddsub_pd(a.v, _mm512_set1_pd(1), swapped(b).v)};
-}
-inline Pairs<double> plus_times(Pairs<double> a, double s, Pairs<double> b) {
-  return {_mm512_fmadd_pd(b.v, _mm512_set1_pd(s), a.v)};
 }
 
 // a (re + i im), each part of the factor given twice
@@ -66,12 +68,12 @@ struct First {
   uint32_t bits;
   explicit First(int64_t parts) : bits(parts >= 32 ? ~0u : parts <= 0 ? 0u : (1u << parts) - 1) {}
 };
-inline Pairs<float> load(const float* p, First f) { return {_mm512_maskz_loadu_ps(static_cast<__mmask16>(f.bits), p)}; }
-inline Pairs<double> load(const double* p, First f) {
-  return {_mm512_maskz_loadu_pd(static_cast<__mmask8>(f.bits), p)};
+template <class T> inline Pairs<T> load(const T* p, First f) {
+  return {Vec<T, 64>::load(p, static_cast<typename Vec<T, 64>::Mask>(f.bits))};
 }
-inline void store(float* p, First f, Pairs<float> x) { _mm512_mask_storeu_ps(p, static_cast<__mmask16>(f.bits), x.v); }
-inline void store(double* p, First f, Pairs<double> x) { _mm512_mask_storeu_pd(p, static_cast<__mmask8>(f.bits), x.v); }
+template <class T> inline void store(T* p, First f, Pairs<T> x) {
+  Vec<T, 64>::store(p, x.v, static_cast<typename Vec<T, 64>::Mask>(f.bits));
+}
 template <class T> inline Pairs<T> load(const T* p) {
   Pairs<T> x;
   __builtin_memcpy(&x, p, sizeof x);
@@ -92,10 +94,12 @@ inline Pairs<double> load_back(const double* p, int64_t count) {
   return {_mm512_shuffle_f64x2(x, x, 0x1b)};
 }
 // Each part of a factor twice.
-inline Pairs<float> real_parts(Pairs<float> a) { return {_mm512_moveldup_ps(a.v)}; }
-inline Pairs<float> imag_parts(Pairs<float> a) { return {_mm512_movehdup_ps(a.v)}; }
-inline Pairs<double> real_parts(Pairs<double> a) { return {_mm512_movedup_pd(a.v)}; }
-inline Pairs<double> imag_parts(Pairs<double> a) { return {_mm512_permute_pd(a.v, 0xff)}; }
+template <class T> inline Pairs<T> real_parts(Pairs<T> a) {
+  return {simd::permute<[](int lane) { return lane & ~1; }>(a.v)};
+}
+template <class T> inline Pairs<T> imag_parts(Pairs<T> a) {
+  return {simd::permute<[](int lane) { return lane | 1; }>(a.v)};
+}
 
 // Four registers as a matrix of quarters, transposed.
 template <class T> inline void transpose_quarters(Pairs<T>* r) {

@@ -92,20 +92,8 @@ int64_t quick_length(int64_t least) {
   return best;
 }
 
-template <class T> struct One {
-  using type = T;
-  static constexpr int W = 1;
-  static T load(const T* p) { return *p; }
-  static void store(T* p, T x) { *p = x; }
-  static T mul_add(T a, T b, T c) { return fma(a, b, c); }
-};
-template <class T> struct Many {
-  using type = Vec<T>;
-  static constexpr int W = kLanes<T>;
-  static Vec<T> load(const T* p) { return load_vec(p); }
-  static void store(T* p, Vec<T> x) { store_vec(p, x); }
-  static Vec<T> mul_add(Vec<T> a, Vec<T> b, Vec<T> c) { return rl::RL_ISA::mul_add(a, b, c); }
-};
+using simd::One;
+template <class T> using Many = simd::Vec<T, kVecBytes>;
 
 template <int R, class T>
 [[gnu::flatten]] void stage(int64_t m, int64_t s, const T* xr, const T* xi, T* yr, T* yi, const T* w) {

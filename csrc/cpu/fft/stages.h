@@ -14,7 +14,7 @@ template <class T> inline Cx<T> operator-(Cx<T> a, Cx<T> b) { return {a.re - b.r
 template <class S, class T> inline Cx<T> times(S s, Cx<T> a) { return {s * a.re, s * a.im}; }
 // One number and a vector of them are rounded alike, so that a signal's result does not depend on its index.
 template <class V, class T> inline Cx<T> mul(Cx<T> a, T wr, T wi) {
-  return {V::mul_add(a.re, wr, -(a.im * wi)), V::mul_add(a.re, wi, a.im * wr)};
+  return {V::fma(a.re, wr, -(a.im * wi)), V::fma(a.re, wi, a.im * wr)};
 }
 template <class T> inline Cx<T> minus_i(Cx<T> a) { return {a.im, -a.re}; }
 // a - i b, a + i b and a + s b, which some registers have instructions for
@@ -81,7 +81,7 @@ template <int R, class S, class C> [[gnu::always_inline]] inline void butterfly(
 template <int R, bool kTwiddles, class V, class T>
 [[gnu::always_inline]] inline void stage_by(int64_t q0, int64_t q1, int64_t m, int64_t s, const T* __restrict xr,
                                             const T* __restrict xi, T* __restrict yr, T* __restrict yi, const T* w) {
-  using X = typename V::type;
+  using X = typename V::Reg;
   for (int64_t p = 0; p < m; ++p) {
     const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (R - 1);
     T *br = yr + s * R * p, *bi = yi + s * R * p;
@@ -115,8 +115,8 @@ template <int U, class V, class T, class X>
 #pragma GCC unroll 4
     for (int j = 0; j < U; ++j) {
       const X c = X{} + roots[2 * k[j]], z = X{} - roots[2 * k[j] + 1];
-      even[j] = {V::mul_add(c, a.re, even[j].re), V::mul_add(c, a.im, even[j].im)};
-      odd[j] = {V::mul_add(z, b.re, odd[j].re), V::mul_add(z, b.im, odd[j].im)};
+      even[j] = {V::fma(c, a.re, even[j].re), V::fma(c, a.im, even[j].im)};
+      odd[j] = {V::fma(z, b.re, odd[j].re), V::fma(z, b.im, odd[j].im)};
       k[j] += u + j;
       k[j] = k[j] >= r ? k[j] - r : k[j];
     }
@@ -134,7 +134,7 @@ template <class V, class T> [[gnu::always_inline]] inline void stage_odd(int r, 
                                                                          int64_t s, const T* __restrict xr,
                                                                          const T* __restrict xi, T* __restrict yr,
                                                                          T* __restrict yi, const T* w, const T* roots) {
-  using X = typename V::type;
+  using X = typename V::Reg;
   const int h = r / 2;
   for (int64_t p = 0; p < m; ++p) {
     const T *ar = xr + s * p, *ai = xi + s * p, *wp = w + 2 * p * (r - 1);

@@ -81,7 +81,7 @@ void dots(int64_t k, const typename K::Number* a, int64_t ars, const typename K:
   for (; p + kTaken <= k; p += kTaken) step(p, kTaken);
   if (p < k) step(p, k - p);
 #pragma GCC unroll 2
-  for (int i = 0; i < kPadded; i += 16) Vec<float>::sums(acc + i, sums + i);
+  for (int i = 0; i < kPadded; i += 16) lane_sums(acc + i, sums + i);
 }
 
 // b's columns lie along the sum.

@@ -4,9 +4,7 @@
 #include <type_traits>
 
 #include "cpu/isa.h"
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
+#include "cpu/simd/vector.h"
 
 namespace rl::cpu {
 
@@ -33,14 +31,8 @@ namespace {
 template <IntMultiply kKind, class V> [[gnu::always_inline]] inline void multiply_add(V& sum, const V& x, const V& y) {
   if constexpr (kKind == IntMultiply::Any) {
     sum |= x & y;
-#ifdef __AVX512F__
-  } else if constexpr (kKind == IntMultiply::Short && sizeof(V) == 64) {
-    sum += reinterpret_cast<V>(_mm512_mul_epi32(reinterpret_cast<__m512i>(x), reinterpret_cast<__m512i>(y)));
-#endif
-#ifdef __AVX2__
-  } else if constexpr (kKind == IntMultiply::Short && sizeof(V) == 32) {
-    sum += reinterpret_cast<V>(_mm256_mul_epi32(reinterpret_cast<__m256i>(x), reinterpret_cast<__m256i>(y)));
-#endif
+  } else if constexpr (kKind == IntMultiply::Short) {
+    sum += simd::Of<V>::multiply_low(x, y);
   } else {
     sum += x * y;
   }
@@ -48,7 +40,7 @@ template <IntMultiply kKind, class V> [[gnu::always_inline]] inline void multipl
 
 template <class U, int kBytes, IntMultiply kKind, int R, int V>
 void int_block(int64_t k, const U* const* a, int64_t acs, const U* b, U* sums) {
-  typedef U Vector __attribute__((vector_size(kBytes)));
+  using Vector = typename simd::Vec<U, kBytes>::Reg;
   Vector acc[R][V] = {};
   const U* rows[R];
   for (int r = 0; r < R; ++r) rows[r] = a[r];

@@ -7,98 +7,22 @@
 
 #include "cpu/isa.h"
 #include "cpu/simd/transpose_avx512.h"
+#include "cpu/simd/vector.h"
 
 namespace rl::RL_ISA {
 namespace {
 
-template <class T> struct Vec;
-template <> struct Vec<float> {
-  using Reg = __m512;
-  using Mask = __mmask16;
-  static constexpr int W = 16;
-  static Reg zero() { return _mm512_setzero_ps(); }
-  static Reg all(float x) { return _mm512_set1_ps(x); }
-  static Reg load(const float* p) { return _mm512_loadu_ps(p); }
-  static Reg load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
-  static void store(float* p, Reg x) { _mm512_storeu_ps(p, x); }
-  static void store(float* p, Reg x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
-  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  // sum += *x * b, the element read by the instruction itself
-  static void fma_from(Reg& sum, Reg b, const float* x) {
-    asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
-  }
-  static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
-  // out[i] = the sum of r[i]'s lanes, for W registers
-  static void sums(const Reg* r, float* out) {
-    Reg t[8], u[4], v[2];
-    for (int i = 0; i < 8; ++i)
-      t[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
-    for (int i = 0; i < 4; ++i) {
-      __m512d x = _mm512_castps_pd(t[2 * i]), y = _mm512_castps_pd(t[2 * i + 1]);
-      u[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
-    }
-    for (int i = 0; i < 2; ++i)
-      v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0x88),
-                           _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
-    store(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
-  }
+template <class T> struct Vec : simd::Vec<T, 64> {
+  using Reg = typename simd::Vec<T, 64>::Reg;
+  static Reg mul(Reg a, Reg b) { return a * b; }
   static void transpose(Reg* r) { RL_ISA::transpose(r); }
 };
-template <> struct Vec<double> {
-  using Reg = __m512d;
-  using Mask = __mmask8;
-  static constexpr int W = 8;
-  static Reg zero() { return _mm512_setzero_pd(); }
-  static Reg all(double x) { return _mm512_set1_pd(x); }
-  static Reg load(const double* p) { return _mm512_loadu_pd(p); }
-  static Reg load(const double* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
-  static void store(double* p, Reg x) { _mm512_storeu_pd(p, x); }
-  static void store(double* p, Reg x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
-  static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_pd(a, b, c); }
-  static void fma_from(Reg& sum, Reg b, const double* x) {
-    asm("vfmadd231pd %2%{1to8%}, %1, %0" : "+v"(sum) : "v"(b), "m"(*x));
-  }
-  static Reg mul(Reg a, Reg b) { return _mm512_mul_pd(a, b); }
-  static void sums(const Reg* r, double* out) {
-    Reg t[4], u[2];
-    for (int i = 0; i < 4; ++i)
-      t[i] = _mm512_add_pd(_mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]));
-    for (int i = 0; i < 2; ++i)
-      u[i] = _mm512_add_pd(_mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0x88),
-                           _mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0xdd));
-    store(out, _mm512_add_pd(_mm512_shuffle_f64x2(u[0], u[1], 0x88), _mm512_shuffle_f64x2(u[0], u[1], 0xdd)));
-  }
-  static void transpose(Reg* r) {
-    Reg t[8];
-    for (int i = 0; i < 4; ++i) {
-      t[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]);
-      t[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
-    }
-    for (int i = 0; i < 2; ++i) {
-      r[i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0x88);
-      r[2 + i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0xdd);
-      r[4 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0x88);
-      r[6 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0xdd);
-    }
-    for (int i = 0; i < 2; ++i) {
-      t[i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0x88);
-      t[4 + i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0xdd);
-      t[2 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0x88);
-      t[6 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0xdd);
-    }
-    for (int i = 0; i < 8; ++i) r[i] = t[i];
-  }
-};
-
-template <class T> typename Vec<T>::Mask first_lanes(int64_t count) {
-  constexpr int W = Vec<T>::W;
-  if (count >= W) return static_cast<typename Vec<T>::Mask>(~0u);
-  return static_cast<typename Vec<T>::Mask>(count <= 0 ? 0 : (1u << count) - 1);
-}
+template <class T> typename Vec<T>::Mask first_lanes(int64_t count) { return Vec<T>::first(count); }
 
 // Four kQuarters rows of floats as columns, as far as the sum goes in fours. Returns how far.
 template <int kQuarters> int64_t pack_quarters(const float* src, int64_t js, int64_t k, int64_t width, float* dst) {
-  const auto lanes = static_cast<__mmask16>((1u << 4 * kQuarters) - 1);
+  using V = Vec<float>;
+  constexpr V::Mask lanes = static_cast<V::Mask>((1u << 4 * kQuarters) - 1);
   int64_t p = 0;
   for (; p + 4 <= k; p += 4) {
     // The rows that follow, a quarter of them in each iteration: they are too many for the processor to see where they
@@ -106,10 +30,10 @@ template <int kQuarters> int64_t pack_quarters(const float* src, int64_t js, int
     const float* next = src + (4 * kQuarters + p / 4 % 4) * js + p;
 #pragma GCC unroll 4
     for (int q = 0; q < kQuarters; ++q) __builtin_prefetch(next + 4 * q * js);
-    __m512 r[4];
+    V::Reg r[4];
     transpose_rows<kQuarters>(src + p, js, r);
 #pragma GCC unroll 4
-    for (int t = 0; t < 4; ++t) _mm512_mask_storeu_ps(dst + (p + t) * width, lanes, r[t]);
+    for (int t = 0; t < 4; ++t) V::store(dst + (p + t) * width, r[t], lanes);
   }
   return p;
 }
@@ -154,7 +78,7 @@ void pack_panel(const T* src, int64_t js, int64_t ps, int64_t k, int64_t count, 
         typename V::Reg r[W];
         auto in = first_lanes<T>(k - p);
         for (int i = 0; i < W; ++i) r[i] = j + i < count ? V::load(src + (j + i) * js + p, in) : V::zero();
-        V::transpose(r);
+        transpose(r);
         int64_t rows = k - p < W ? k - p : W;
         if (rows == W)
           for (int i = 0; i < W; ++i) V::store(dst + (p + i) * width + j, r[i], out);
@@ -280,7 +204,7 @@ void put_tile(const T* tile, int rows, int width, int lanes, T* c, int64_t crs, 
     for (int r = 0; r < rows; ++r)
       for (int j = 0; j < lanes; j += V::W) {
         auto mask = first_lanes<T>(lanes - j);
-        typename V::Reg x = V::mul(V::load(tile + r * width + j), scale);
+        typename V::Reg x = V::load(tile + r * width + j) * scale;
         T* to = c + r * crs + j;
         V::store(to, add ? V::fma(V::load(tile + r * width + j), scale, V::load(to, mask)) : x, mask);
       }
@@ -290,11 +214,11 @@ void put_tile(const T* tile, int rows, int width, int lanes, T* c, int64_t crs, 
     for (int r0 = 0; r0 < rows; r0 += V::W) {
       typename V::Reg x[V::W];
       for (int i = 0; i < V::W; ++i) x[i] = r0 + i < rows ? V::load(tile + (r0 + i) * width + j0) : V::zero();
-      V::transpose(x);
+      transpose(x);
       auto mask = first_lanes<T>(rows - r0);
       for (int i = 0; i < V::W && j0 + i < lanes; ++i) {
         T* to = c + (j0 + i) * cls + r0;
-        V::store(to, add ? V::fma(x[i], scale, V::load(to, mask)) : V::mul(x[i], scale), mask);
+        V::store(to, add ? V::fma(x[i], scale, V::load(to, mask)) : x[i] * scale, mask);
       }
     }
 }
@@ -334,7 +258,7 @@ template <int R, int S, bool kAhead, class T> void dots(int64_t k, const T* a, i
   }
   T sums[kPadded];
 #pragma GCC unroll 4
-  for (int i = 0; i < kPadded; i += V::W) V::sums(acc + i, sums + i);
+  for (int i = 0; i < kPadded; i += V::W) lane_sums(acc + i, sums + i);
   for (int r = 0; r < R; ++r)
     for (int s = 0; s < S; ++s) {
       T &out = c[r * crs + s * ccs], v = alpha * sums[r * S + s];

@@ -89,7 +89,7 @@ template <int MR, int NV, bool kMasked, bool kInPlace, bool kKeeps, class T, cla
 #pragma GCC unroll 2
     for (int v = 0; v < NV; ++v) {
       T* to = c + r * ldc + v * V::W;
-      V::store(to, add ? Vec<T>::fma(acc[r][v], scale, V::load(to, mask(v))) : V::mul(acc[r][v], scale), mask(v));
+      V::store(to, add ? Vec<T>::fma(acc[r][v], scale, V::load(to, mask(v))) : acc[r][v] * scale, mask(v));
     }
 }
 

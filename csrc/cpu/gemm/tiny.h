@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cpu/isa.h"
+#include "cpu/simd/vector.h"
 
 namespace rl::RL_ISA {
 namespace {
@@ -14,7 +15,7 @@ inline constexpr int64_t kInnerSum = 4096;  // the longest of a single element
 
 // A row of N elements: a vector, where the processor has such.
 template <int N, class T> struct TinyRow {
-  typedef T Type __attribute__((vector_size(sizeof(T) * N)));
+  using Type = typename simd::Vec<T, sizeof(T) * N>::Reg;
   [[gnu::always_inline]] static void add(Type& sum, T x, const Type& row) { sum += x * row; }
 };
 template <class T> struct TinyRow<3, T> {

@@ -82,19 +82,9 @@ template <class T> struct Weights {
   }
 };
 
-#ifdef __AVX2__
-typedef char Bytes __attribute__((vector_size(16)));
-typedef long long Halves __attribute__((vector_size(16)));
-#endif
 template <class C, class T> [[gnu::always_inline]] inline Vec<C> load_as(const T* p) {
   if constexpr (std::is_same_v<T, C>) return load_vec(p);
-#ifdef __AVX2__
-  if constexpr (std::is_same_v<T, uint8_t>) {
-    long long eight;
-    __builtin_memcpy(&eight, p, 8);
-    return __builtin_ia32_pmovzxbd256(reinterpret_cast<Bytes>(Halves{eight, 0}));
-  }
-#endif
+  if constexpr (std::is_same_v<T, uint8_t> && std::is_same_v<C, int32_t>) return simd::Of<Vec<C>>::widen(p);
   Vec<C> v;
   for (int i = 0; i < kLanes<C>; ++i) v[i] = static_cast<C>(p[i]);
   return v;

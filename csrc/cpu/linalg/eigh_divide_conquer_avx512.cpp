@@ -57,7 +57,7 @@ template <class T> int correct(int64_t k, const T* poles, T* w, T rho, const int
         lanes[j - i] = own[j - i];
         factor = V::load(lanes);
       }
-      square = V::mul(square, factor);
+      square *= factor;
     }
     T lanes[V::W];
     V::store(lanes, square);

@@ -34,7 +34,7 @@ template <int N, class T> void reflect_strip(int64_t n, const T* v, T tau, T* c,
   typename V::Reg by[N];
 #pragma GCC unroll 8
   for (int q = 0; q < N; ++q) {
-    const T w = tau * (c[q * ld] + sum_of<T>(sums[q]));
+    const T w = tau * (c[q * ld] + V::sum(sums[q]));
     c[q * ld] -= w;
     by[q] = V::all(-w);
   }

@@ -13,14 +13,6 @@ namespace {
 
 constexpr int64_t kPanel = 16;  // columns that are eliminated side by side, in memory of their own
 
-inline __m512 absolute(__m512 x) { return _mm512_abs_ps(x); }
-inline __m512d absolute(__m512d x) { return _mm512_abs_pd(x); }
-// The larger values; y's where x is NaN.
-inline __m512 larger(__m512 x, __m512 y) { return _mm512_max_ps(x, y); }
-inline __m512d larger(__m512d x, __m512d y) { return _mm512_max_pd(x, y); }
-inline __mmask16 equal(__m512 x, __m512 y) { return _mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ); }
-inline __mmask8 equal(__m512d x, __m512d y) { return _mm512_cmp_pd_mask(x, y, _CMP_EQ_OQ); }
-
 // Up to kPanel columns of a, side by side and each contiguous, so that a step is vectors of rows; as many rows as whole
 // vectors have, the last of them zero.
 template <class T> struct LuPanel {
@@ -40,11 +32,11 @@ template <class T> struct LuPanel {
         typename V::Reg r[W];
         if (in) {
           for (int64_t q = 0; q < W; ++q) r[q] = i + q < m ? V::load(a + (i + q) * ld + c, mask) : V::zero();
-          V::transpose(r);
+          RL_ISA::transpose(r);
           for (int64_t q = 0; q < W; ++q) V::store(column(c + q) + i, r[q]);
         } else {
           for (int64_t q = 0; q < W; ++q) r[q] = V::load(column(c + q) + i);
-          V::transpose(r);
+          RL_ISA::transpose(r);
           for (int64_t q = 0; q < W && i + q < m; ++q) V::store(a + (i + q) * ld + c, r[q], mask);
         }
       }
@@ -60,21 +52,19 @@ template <class T> struct LuPanel {
     auto most = V::all(T(-1));
     const int64_t start = first / W * W;
     for (int64_t i = start; i < m; i += W) {
-      const auto y = larger(absolute(V::load(x + i)), most);
+      const auto y = V::max(V::abs(V::load(x + i)), most);
       if (i >= first) most = y;
-      else most = select(from(first, i), y, most);
+      else most = V::select(from(first, i), y, most);
     }
     T lanes[W];
     V::store(lanes, most);
     const auto top = V::all(*std::max_element(lanes, lanes + W));
     for (int64_t i = start; i < m; i += W) {
-      const unsigned hits = static_cast<unsigned>(equal(absolute(V::load(x + i)), top) & from(first, i));
+      const unsigned hits = static_cast<unsigned>(V::equal(V::abs(V::load(x + i)), top) & from(first, i));
       if (hits) return i + __builtin_ctz(hits) < m ? i + __builtin_ctz(hits) : first;
     }
     return first;
   }
-  static __m512 select(__mmask16 mask, __m512 yes, __m512 no) { return _mm512_mask_blend_ps(mask, no, yes); }
-  static __m512d select(__mmask8 mask, __m512d yes, __m512d no) { return _mm512_mask_blend_pd(mask, no, yes); }
 
   // Columns j + 1 to n, up to N of them from c on: what is below row j loses its part of row j.
   template <int N> void take_off(int64_t j, int64_t c) const {
@@ -117,7 +107,7 @@ template <class T> struct LuPanel {
       for (int64_t i = (j + 1) / W * W; i < m; i += W) {
         const auto mask = from(j + 1, i);
         const auto x = V::load(column(j) + i, mask);
-        V::store(column(j) + i, divides ? x / by : V::mul(x, by), mask);
+        V::store(column(j) + i, divides ? x / by : x * by, mask);
       }
       int64_t c = j + 1;
       for (; c + 4 <= n; c += 4) take_off<4>(j, c);

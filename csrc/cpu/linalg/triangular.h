@@ -37,9 +37,6 @@ template <class T> void subtract(int64_t m, int64_t n, int64_t k, const T* a, in
                .dcs = 1});
 }
 
-inline __m512 take_off(__m512 x, __m512 y, __m512 from) { return _mm512_fnmadd_ps(x, y, from); }
-inline __m512d take_off(__m512d x, __m512d y, __m512d from) { return _mm512_fnmadd_pd(x, y, from); }
-
 // R rows of a lower triangular matrix, from row i on, against N vectors of columns, the last of them masked: they stay
 // in registers while the rows above are taken off them, and then those among themselves.
 template <int R, int N, class T> void solve_registers(int64_t i, bool unit, const T* a, int64_t ars, int64_t acs, T* b,
@@ -63,7 +60,7 @@ template <int R, int N, class T> void solve_registers(int64_t i, bool unit, cons
     for (int r = 0; r < R; ++r) {
       const auto by = V::all(rows[r * ars + p * acs]);
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) acc[r][v] = take_off(by, x[v], acc[r][v]);
+      for (int v = 0; v < N; ++v) acc[r][v] = simd::fnma(by, x[v], acc[r][v]);
     }
   }
   const T* corner = rows + i * acs;
@@ -73,14 +70,14 @@ template <int R, int N, class T> void solve_registers(int64_t i, bool unit, cons
     for (int q = 0; q < r; ++q) {
       const auto by = V::all(corner[r * ars + q * acs]);
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) acc[r][v] = take_off(by, acc[q][v], acc[r][v]);
+      for (int v = 0; v < N; ++v) acc[r][v] = simd::fnma(by, acc[q][v], acc[r][v]);
     }
     if (!unit) {
       const T d = corner[r * (ars + acs)], size = std::fabs(d);
       const bool inverts = size >= kLeast && size <= 1 / kLeast;  // the others have no good reciprocal
       const auto by = V::all(inverts ? 1 / d : d);
 #pragma GCC unroll 4
-      for (int v = 0; v < N; ++v) acc[r][v] = inverts ? V::mul(acc[r][v], by) : acc[r][v] / by;
+      for (int v = 0; v < N; ++v) acc[r][v] = inverts ? acc[r][v] * by : acc[r][v] / by;
     }
 #pragma GCC unroll 4
     for (int v = 0; v < N; ++v)

@@ -55,7 +55,7 @@ template <class T> void multiply_strip(int64_t n, int64_t c0, int64_t c1, const 
       V::store(y + i, sum);
     }
 #pragma GCC unroll 8
-    for (int q = 0; q < N; ++q) y[c + q] += sum_of<T>(sums[q]) + from[q][c + q] * v[c + q];
+    for (int q = 0; q < N; ++q) y[c + q] += V::sum(sums[q]) + from[q][c + q] * v[c + q];
   };
   int64_t c = c0;
   for (; c + 8 <= c1; c += 8) some(std::integral_constant<int, 8>{}, c);

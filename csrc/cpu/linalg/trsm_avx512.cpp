@@ -1,6 +1,7 @@
 // Triangular systems with many right sides, and the order of matrices in memory.
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "base/parallel.h"
 #include "cpu/gemm/microkernel_avx512.h"
@@ -13,23 +14,13 @@ namespace rl::RL_ISA {
 namespace {
 
 // Sizes, as whole numbers, are in the order of their bits, and NaN is above all.
-inline float largest(int64_t n, const float* x) {
-  __m512i most = _mm512_setzero_si512();
-  const __m512i size = _mm512_set1_epi32(0x7fffffff);
-  for (int64_t i = 0; i < n; i += 16) {
-    const auto y = Vec<float>::load(x + i, first_lanes<float>(n - i));
-    most = _mm512_max_epu32(most, _mm512_and_si512(_mm512_castps_si512(y), size));
-  }
-  return std::bit_cast<float>(static_cast<uint32_t>(_mm512_reduce_max_epu32(most)));
-}
-inline double largest(int64_t n, const double* x) {
-  __m512i most = _mm512_setzero_si512();
-  const __m512i size = _mm512_set1_epi64(0x7fffffffffffffff);
-  for (int64_t i = 0; i < n; i += 8) {
-    const auto y = Vec<double>::load(x + i, first_lanes<double>(n - i));
-    most = _mm512_max_epu64(most, _mm512_and_si512(_mm512_castpd_si512(y), size));
-  }
-  return std::bit_cast<double>(static_cast<uint64_t>(_mm512_reduce_max_epu64(most)));
+template <class T> T largest(int64_t n, const T* x) {
+  using V = Vec<T>;
+  using U = simd::Vec<std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>, 64>;
+  auto most = U::zero();
+  for (int64_t i = 0; i < n; i += V::W)
+    most = U::max(most, std::bit_cast<typename U::Reg>(V::abs(V::load(x + i, V::first(n - i)))));
+  return std::bit_cast<T>(U::largest(most));
 }
 
 // Bands of rows of what is written are the pieces.
@@ -55,14 +46,14 @@ void move(int64_t rows, int64_t cols, const T* from, int64_t frs, int64_t fcs, T
           if (i1 - i0 == W && j + W <= cols) {
 #pragma GCC unroll 16
             for (int64_t c = 0; c < W; ++c) r[c] = V::load(source + c * fcs);
-            V::transpose(r);
+            transpose(r);
 #pragma GCC unroll 16
             for (int64_t c = 0; c < W; ++c) V::store(target + c * trs, r[c]);
             continue;
           }
           const auto across = first_lanes<T>(cols - j);
           for (int64_t c = 0; c < W; ++c) r[c] = j + c < cols ? V::load(source + c * fcs, down) : V::zero();
-          V::transpose(r);
+          transpose(r);
           for (int64_t c = 0; c < i1 - i0; ++c) V::store(target + c * trs, r[c], across);
         }
         continue;

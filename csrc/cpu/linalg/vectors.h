@@ -10,9 +10,6 @@
 namespace rl::RL_ISA {
 namespace {
 
-inline float sum_of_lanes(__m512 x) { return _mm512_reduce_add_ps(x); }
-inline double sum_of_lanes(__m512d x) { return _mm512_reduce_add_pd(x); }
-template <class T> T sum_of(typename Vec<T>::Reg x) { return sum_of_lanes(x); }
 // y += by x
 template <class T> void add_scaled(int64_t n, T by, const T* x, T* y) {
   using V = Vec<T>;
@@ -36,7 +33,7 @@ template <class T> T sum_of_squares(int64_t n, const T* x) {
     const auto y = V::load(x + i, first_lanes<T>(n - i));
     sums[0] = V::fma(y, y, sums[0]);
   }
-  return sum_of<T>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  return V::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 // Makes of x its reflection (beta, 0, ...): beta stands in x[0] and v behind it. Returns tau, 0 where there is nothing
@@ -107,10 +104,10 @@ template <class T> void dot_columns(int64_t n, int64_t k, const T* p, int64_t ld
 #pragma GCC unroll 16
       for (int q = 0; q < N; ++q) sums[q] = V::fma(y, V::load(from + q * ld + i, mask), sums[q]);
     }
-    if constexpr (N == V::W) V::sums(sums, out + j);
+    if constexpr (N == V::W) lane_sums(sums, out + j);
     else
 #pragma GCC unroll 16
-      for (int q = 0; q < N; ++q) out[j + q] = sum_of<T>(sums[q]);
+      for (int q = 0; q < N; ++q) out[j + q] = V::sum(sums[q]);
   };
   int64_t j = 0;
   for (; j + V::W <= k; j += V::W) some(std::integral_constant<int, V::W>{}, j);
@@ -148,7 +145,7 @@ void inner_grid(int64_t n, int64_t k, const T* p, int64_t ld, int64_t w, const T
 #pragma GCC unroll 8
     for (int q = 0; q < N; ++q)
 #pragma GCC unroll 3
-      for (int r = 0; r < M; ++r) out[j + q + (c + r) * ldo] += sum_of<T>(sums[q][r]);
+      for (int r = 0; r < M; ++r) out[j + q + (c + r) * ldo] += V::sum(sums[q][r]);
   };
   constexpr std::integral_constant<int, 8> many;
   constexpr std::integral_constant<int, 3> few;

@@ -5,10 +5,11 @@
 #include <cstring>
 
 #include "cpu/isa.h"
+#include "cpu/simd/vector.h"
 
 namespace rl::RL_ISA {
 
-typedef char ByteVec __attribute__((vector_size(32)));
+using ByteVec = simd::Vec<char, 32>::Reg;
 
 // More than a register of bytes, with aligned stores. C libraries copy some thousands of bytes by `rep movsb`, which
 // AMD's processors run at a fifteenth of its speed where the target begins shortly behind the source within its page.
@@ -91,7 +92,7 @@ inline void copy_chunks(char* to, int64_t to_jump, const char* from, int64_t fro
 }
 inline void copy_byte_rows(char* to, int64_t to_jump, const char* from, int64_t from_jump, int64_t rows,
                            int64_t bytes) {
-  typedef char Half __attribute__((vector_size(16)));
+  using Half = simd::Vec<char, 16>::Reg;
   using Whole = ByteVec;
   switch (bytes > 16 ? (bytes + 31) / 32 + (bytes >= 32) : 0) {
     case 0:

@@ -47,9 +47,7 @@ template <class T> using IndexOf = std::conditional_t<sizeof(T) == 4, int32_t, i
 
 // The elements first, first + 2, ... of two neighbouring vectors.
 template <int first, class T> RL_INLINE Vec<T> every_second(const Vec<T>& a, const Vec<T>& b) {
-  Vec<IndexOf<T>> lanes;
-  for (int j = 0; j < kLanes<T>; ++j) lanes[j] = 2 * j + first;
-  return __builtin_shuffle(a, b, lanes);
+  return simd::permute<[](int lane) { return 2 * lane + first; }>(a, b);
 }
 
 // One window after the other: c in [c, n). See max_row.

@@ -51,11 +51,11 @@ std::complex<T> reduce_block(const SumOp<std::complex<T>>& op, const std::comple
 
 // Pairs (re, im) side by side, multiplied.
 template <class T> [[gnu::always_inline]] inline Vec<T> times_pairs(const Vec<T>& x, const Vec<T>& y) {
-  using I = Vec<std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
-  I re, im, swap;
   Vec<T> sign;
-  for (int j = 0; j < kLanes<T>; ++j) re[j] = j & ~1, im[j] = j | 1, swap[j] = j ^ 1, sign[j] = j & 1 ? T(1) : T(-1);
-  return __builtin_shuffle(x, re) * y + sign * (__builtin_shuffle(x, im) * __builtin_shuffle(y, swap));
+  for (int j = 0; j < kLanes<T>; ++j) sign[j] = j & 1 ? T(1) : T(-1);
+  const Vec<T> re = simd::permute<[](int lane) { return lane & ~1; }>(x);
+  const Vec<T> im = simd::permute<[](int lane) { return lane | 1; }>(x);
+  return re * y + sign * (im * simd::permute<[](int lane) { return lane ^ 1; }>(y));
 }
 template <class T>
 std::complex<T> reduce_block(const ProdOp<std::complex<T>>& op, const std::complex<T>* from, int64_t count) {

@@ -19,8 +19,8 @@ template <class Op, class V> [[gnu::always_inline]] inline V last_lanes(const Op
     return x;
   } else {
     using C = typename Op::Part;
-    constexpr int L = kLanes<C>;
     static constexpr auto kFirst = [] {
+      constexpr int L = kLanes<C>;
       struct {
         std::conditional_t<sizeof(C) == 4, int32_t, int64_t> ones[2 * L] = {};
       } table;
@@ -244,10 +244,8 @@ template <class Op, class C> typename Op::Acc reduce_row(const Op& op, const Sou
 }
 
 // Lanes of a, then of b, in rows of 2 H: the first (kPart = 0) or second H of each row.
-template <int H, int kPart, class V, class I, class C> [[gnu::always_inline]] inline V row_halves(V a, V b) {
-  I mask;
-  for (int q = 0; q < kLanes<C>; ++q) mask[q] = q / H * 2 * H + q % H + kPart * H;
-  return __builtin_shuffle(a, b, mask);
+template <int H, int kPart, class V> [[gnu::always_inline]] inline V row_halves(V a, V b) {
+  return simd::permute<[](int lane) { return lane / H * 2 * H + lane % H + kPart * H; }>(a, b);
 }
 // kUnit: lanes of one number, which stay together.
 template <int H, class Op, class C, int kUnit = 1, class V>
@@ -255,11 +253,10 @@ template <int H, class Op, class C, int kUnit = 1, class V>
   if constexpr (H < kUnit) {
     return rows[0];
   } else {
-    using I = Vec<std::conditional_t<sizeof(C) == 4, int32_t, int64_t>>;
 #pragma GCC unroll 8
     for (int k = 0; k < H / kUnit; ++k)
-      rows[k] = op.merge(row_halves<H, 0, V, I, C>(rows[2 * k], rows[2 * k + 1]),
-                         row_halves<H, 1, V, I, C>(rows[2 * k], rows[2 * k + 1]));
+      rows[k] =
+          op.merge(row_halves<H, 0>(rows[2 * k], rows[2 * k + 1]), row_halves<H, 1>(rows[2 * k], rows[2 * k + 1]));
     return merge_lanes<H / 2, Op, C, kUnit>(op, rows);
   }
 }

@@ -4,54 +4,31 @@
 #if RL_RNN_BYTES == 64
 #include "cpu/simd/math_avx512.h"
 #endif
+#include "cpu/simd/vector.h"
 
 namespace rl::RL_ISA {
 namespace {
 
 inline constexpr int kBytes = RL_RNN_BYTES;
-template <class T> inline constexpr int W = kBytes / static_cast<int>(sizeof(T));  // units of a register
-template <class T> struct LaneOf {
-  typedef T type __attribute__((vector_size(kBytes)));
-  typedef T loose __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));  // in memory
-};
-template <class T> using Lanes = typename LaneOf<T>::type;
-template <class T> [[gnu::always_inline]] inline Lanes<T> get(const T* p) {
-  return *reinterpret_cast<const typename LaneOf<T>::loose*>(p);
-}
-template <class T> [[gnu::always_inline]] inline void put(T* p, Lanes<T> x) {
-  *reinterpret_cast<typename LaneOf<T>::loose*>(p) = x;
-}
+template <class T> inline constexpr int W = simd::Vec<T, kBytes>::W;  // units of a register
+template <class T> using Lanes = typename simd::Vec<T, kBytes>::Reg;
+template <class T> [[gnu::always_inline]] inline Lanes<T> get(const T* p) { return simd::Vec<T, kBytes>::load(p); }
+template <class T> [[gnu::always_inline]] inline void put(T* p, Lanes<T> x) { simd::Vec<T, kBytes>::store(p, x); }
 // Past the caches, to whole cache lines, so that they go on holding the weights. settle() before another thread
 // may read it.
+template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) { simd::Vec<T, kBytes>::stream(p, x); }
 #if RL_RNN_BYTES == 64
-template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) {
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(x));
-}
 inline void settle() { _mm_sfence(); }
 #else
-template <class T> [[gnu::always_inline]] inline void put_away(T* p, Lanes<T> x) { put(p, x); }
 inline void settle() {}
 #endif
 inline constexpr int kSumRegisters = kBytes == 64 ? 24 : 12;  // of a tile
 inline constexpr int kPadding = 16;  // elements between rows, so that they differ in cache sets
 
-#if RL_RNN_BYTES == 64
-[[gnu::always_inline]] inline Lanes<float> fma_lanes(float a, Lanes<float> b, Lanes<float> c) {
-  return _mm512_fmadd_ps(_mm512_set1_ps(a), b, c);
+template <class T> [[gnu::always_inline]] inline Lanes<T> fma_lanes(T a, Lanes<T> b, Lanes<T> c) {
+  using V = simd::Vec<T, kBytes>;
+  return V::fma(V::all(a), b, c);
 }
-[[gnu::always_inline]] inline Lanes<double> fma_lanes(double a, Lanes<double> b, Lanes<double> c) {
-  return _mm512_fmadd_pd(_mm512_set1_pd(a), b, c);
-}
-#elif defined(__FMA__)
-[[gnu::always_inline]] inline Lanes<float> fma_lanes(float a, Lanes<float> b, Lanes<float> c) {
-  return _mm256_fmadd_ps(_mm256_set1_ps(a), b, c);
-}
-[[gnu::always_inline]] inline Lanes<double> fma_lanes(double a, Lanes<double> b, Lanes<double> c) {
-  return _mm256_fmadd_pd(_mm256_set1_pd(a), b, c);
-}
-#else
-template <class T> [[gnu::always_inline]] inline Lanes<T> fma_lanes(T a, Lanes<T> b, Lanes<T> c) { return a * b + c; }
-#endif
 
 inline constexpr int kRowsAtOnce = 48;  // whose sums are held at a time
 
@@ -68,11 +45,11 @@ template <class S, class T> void copy_padded(T* to, int64_t size, const S* from,
 }
 #if RL_RNN_BYTES == 64
 // 1 / (1 + e^-x) in fewer steps than sigmoid() of simd/math_avx512.h, which goes on below -87, where this stays.
-RL_STEP __m512 gate(__m512 x) {
-  const __m512 negative = _mm512_sub_ps(_mm512_setzero_ps(), x);
-  const __m512 e = exp_within<false>(_mm512_min_ps(all(87.0f), _mm512_max_ps(all(-104.0f), negative)));
-  const __m512 bottom = _mm512_add_ps(e, all(1.0f)), y = _mm512_rcp14_ps(bottom);
-  return fmadd(_mm512_fnmadd_ps(bottom, y, all(1.0f)), y, y);
+RL_STEP F gate(F x) {
+  const F negative = F{} - x;
+  const F e = exp_within<false>(simd::min(all(87.0f), simd::max(all(-104.0f), negative)));
+  const F bottom = e + all(1.0f), y = reciprocal_estimate(bottom);
+  return fmadd(simd::fnma(bottom, y, all(1.0f)), y, y);
 }
 #endif
 // The cell's functions of a register; the compiler writes the loops where there is nothing better.
@@ -85,13 +62,13 @@ template <auto F, class T> [[gnu::always_inline]] inline Lanes<T> each(Lanes<T> 
 }
 template <class T> [[gnu::always_inline]] inline Lanes<T> sigmoid_lanes(Lanes<T> x) {
 #if RL_RNN_BYTES == 64
-  if constexpr (std::is_same_v<T, float>) return gate(static_cast<__m512>(x));
+  if constexpr (std::is_same_v<T, float>) return gate(x);
 #endif
   return each<[](T v) { return RL_ISA::sigmoid(v); }, T>(x);
 }
 template <class T> [[gnu::always_inline]] inline Lanes<T> tanh_lanes(Lanes<T> x) {
 #if RL_RNN_BYTES == 64
-  if constexpr (std::is_same_v<T, float>) return tanh(static_cast<__m512>(x));
+  if constexpr (std::is_same_v<T, float>) return tanh(x);
 #endif
   return each<[](T v) { return RL_ISA::tanh(v); }, T>(x);
 }

@@ -6,40 +6,29 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
 
-namespace rl {
+#include "cpu/simd/vector.h"
+
+namespace rl::RL_ISA {
 namespace {
 
 #ifdef __AVX2__
-constexpr int kLanes = 8;
+using Normals = simd::Vec<float, 32>;
 #else
-constexpr int kLanes = 4;
+using Normals = simd::Vec<float, 16>;
 #endif
-typedef float Floats __attribute__((vector_size(4 * kLanes)));
-typedef int32_t Ints __attribute__((vector_size(4 * kLanes)));
+constexpr int kNormalLanes = Normals::W;
+using Floats = Normals::Reg;
+using Ints = Normals::Bits;
 
-inline Floats all(float x) { return x - Floats{}; }
-
-// a * b + c, rounded once.
+inline Floats all(float x) { return Normals::all(x); }
+// a * b + c, rounded once on every machine.
 inline Floats fused(Floats a, Floats b, Floats c) {
 #ifdef __FMA__
-  return _mm256_fmadd_ps(a, b, c);
+  return Normals::fma(a, b, c);
 #else
-  Floats r;
-  for (int i = 0; i < kLanes; ++i) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
-  return r;
-#endif
-}
-inline Floats square_root(Floats x) {
-#ifdef __AVX2__
-  return _mm256_sqrt_ps(x);
-#else
-  Floats r;
-  for (int i = 0; i < kLanes; ++i) r[i] = __builtin_sqrtf(x[i]);
-  return r;
+  for (int i = 0; i < kNormalLanes; ++i) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return c;
 #endif
 }
 
@@ -90,11 +79,11 @@ inline void cephes_sincos(Floats x, Floats& sine, Floats& cosine) {
 }
 
 inline void box_muller_16(float* data, float mean, float std) {
-  for (int j = 0; j < 8; j += kLanes) {
+  for (int j = 0; j < 8; j += kNormalLanes) {
     Floats u1, u2;
     __builtin_memcpy(&u1, data + j, sizeof u1);
     __builtin_memcpy(&u2, data + 8 + j, sizeof u2);
-    Floats radius = square_root(cephes_log(1.0f - u1) * -2.0f), sine, cosine;
+    Floats radius = Normals::sqrt(cephes_log(1.0f - u1) * -2.0f), sine, cosine;
     cephes_sincos(u2 * static_cast<float>(2.0 * M_PI), sine, cosine);
     Floats first = fused(radius * cosine, all(std), all(mean)), second = fused(radius * sine, all(std), all(mean));
     __builtin_memcpy(data + j, &first, sizeof first);
@@ -112,4 +101,4 @@ inline void box_muller_16(double* data, double mean, double std) {
 }
 
 }  // namespace
-}  // namespace rl
+}  // namespace rl::RL_ISA

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cpu/isa.h"
+#include "cpu/simd/vector.h"
 
 namespace rl::RL_ISA {
 
@@ -23,7 +24,7 @@ template <class F> inline void visit_size(int64_t size, F&& f) {
   }
 }
 
-template <class U> using Lanes [[gnu::vector_size(16)]] = U;
+template <class U> using Lanes = typename simd::Vec<U, 16>::Reg;
 
 template <class U, size_t... I> inline Lanes<U> zip_low(Lanes<U> a, Lanes<U> b, std::index_sequence<I...>) {
   return __builtin_shufflevector(a, b, (I / 2 + (I % 2) * sizeof...(I))...);

@@ -35,6 +35,52 @@ inline void transpose(__m512* r) {
   }
 }
 
+// 8x8
+inline void transpose(__m512d* r) {
+  __m512d t[8];
+  for (int i = 0; i < 4; ++i) {
+    t[2 * i] = _mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    r[i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0x88);
+    r[2 + i] = _mm512_shuffle_f64x2(t[i], t[2 + i], 0xdd);
+    r[4 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0x88);
+    r[6 + i] = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0xdd);
+  }
+  for (int i = 0; i < 2; ++i) {
+    t[i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0x88);
+    t[4 + i] = _mm512_shuffle_f64x2(r[i], r[4 + i], 0xdd);
+    t[2 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0x88);
+    t[6 + i] = _mm512_shuffle_f64x2(r[2 + i], r[6 + i], 0xdd);
+  }
+  for (int i = 0; i < 8; ++i) r[i] = t[i];
+}
+
+// out[i] = the sum of r[i]'s lanes, for as many registers as one has lanes.
+inline void lane_sums(const __m512* r, float* out) {
+  __m512 t[8], u[4], v[2];
+  for (int i = 0; i < 8; ++i)
+    t[i] = _mm512_add_ps(_mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]));
+  for (int i = 0; i < 4; ++i) {
+    __m512d x = _mm512_castps_pd(t[2 * i]), y = _mm512_castps_pd(t[2 * i + 1]);
+    u[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)), _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+  }
+  for (int i = 0; i < 2; ++i)
+    v[i] = _mm512_add_ps(_mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0x88),
+                         _mm512_shuffle_f32x4(u[2 * i], u[2 * i + 1], 0xdd));
+  _mm512_storeu_ps(out, _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd)));
+}
+inline void lane_sums(const __m512d* r, double* out) {
+  __m512d t[4], u[2];
+  for (int i = 0; i < 4; ++i)
+    t[i] = _mm512_add_pd(_mm512_unpacklo_pd(r[2 * i], r[2 * i + 1]), _mm512_unpackhi_pd(r[2 * i], r[2 * i + 1]));
+  for (int i = 0; i < 2; ++i)
+    u[i] = _mm512_add_pd(_mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0x88),
+                         _mm512_shuffle_f64x2(t[2 * i], t[2 * i + 1], 0xdd));
+  _mm512_storeu_pd(out, _mm512_add_pd(_mm512_shuffle_f64x2(u[0], u[1], 0x88), _mm512_shuffle_f64x2(u[0], u[1], 0xdd)));
+}
+
 // 4 kQuarters rows of `from`, with stride `step`, as columns: r[t][j] = from[j * step + t] for t < 4. Quarters of
 // registers are put together by the reads, which leaves half of the shuffles.
 template <int kQuarters> inline void transpose_rows(const float* from, int64_t step, __m512 (&r)[4]) {

@@ -29,10 +29,16 @@ template <size_t kSize> using int_of =
     std::conditional_t<kSize == 1, int8_t,
                        std::conditional_t<kSize == 2, int16_t, std::conditional_t<kSize == 4, int32_t, int64_t>>>;
 
+template <class T, int kBytes> struct SignedReg {
+  typedef int_of<sizeof(T)> Reg __attribute__((vector_size(kBytes)));
+};
+
 template <class T, int kBytes> struct Vec {
   typedef T Reg __attribute__((vector_size(kBytes)));
   typedef T Loose __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));  // in memory
-  static constexpr int W = kBytes / static_cast<int>(sizeof(T));                        // lanes
+  using Element = T;
+  using Bits = typename SignedReg<T, kBytes>::Reg;                // of integers
+  static constexpr int W = kBytes / static_cast<int>(sizeof(T));  // lanes
   using Mask = mask_bits<W>;
   static constexpr Mask kAll = static_cast<Mask>(W == 64 ? ~uint64_t{0} : (uint64_t{1} << (W & 63)) - 1);
   // What has instructions of AVX-512, or of AVX2, with floats or doubles.
@@ -61,6 +67,8 @@ template <class T, int kBytes> struct Vec {
   RL_SIMD Mask first(int64_t count) {
     return static_cast<Mask>(count >= W ? kAll : count <= 0 ? 0 : (uint64_t{1} << count) - 1);
   }
+  // Of less than W.
+  RL_SIMD Mask first_few(int64_t count) { return static_cast<Mask>((uint64_t{1} << count) - 1); }
 
   RL_SIMD Reg load(const T* p) { return *reinterpret_cast<const Loose*>(p); }
   RL_SIMD void store(T* p, Reg x) { *reinterpret_cast<Loose*>(p) = x; }
@@ -111,6 +119,22 @@ template <class T, int kBytes> struct Vec {
 #endif
     return a * b + c;
   }
+  // c - a * b, likewise.
+  RL_SIMD Reg fnma(Reg a, Reg b, Reg c) {
+#ifdef __AVX512F__
+    if constexpr (kWide && kFloat) return _mm512_fnmadd_ps(a, b, c);
+    if constexpr (kWide && kDouble) return _mm512_fnmadd_pd(a, b, c);
+#endif
+    return fma(-a, b, c);
+  }
+  // a * b - c, likewise.
+  RL_SIMD Reg fms(Reg a, Reg b, Reg c) {
+#ifdef __AVX512F__
+    if constexpr (kWide && kFloat) return _mm512_fmsub_ps(a, b, c);
+    if constexpr (kWide && kDouble) return _mm512_fmsub_pd(a, b, c);
+#endif
+    return fma(a, b, -c);
+  }
   // sum += *x * b, the element read by the instruction itself.
   RL_SIMD void fma_from(Reg& sum, Reg b, const T* x) {
 #ifdef __AVX512F__
@@ -124,6 +148,19 @@ template <class T, int kBytes> struct Vec {
     }
 #endif
     sum = fma(all(*x), b, sum);
+  }
+  // Products of the lower, signed halves of 64-bit lanes.
+  RL_SIMD Reg multiply_low(Reg a, Reg b) {
+    static_assert(sizeof(T) == 8);
+#ifdef __AVX512F__
+    if constexpr (kWide)
+      return std::bit_cast<Reg>(_mm512_mul_epi32(std::bit_cast<__m512i>(a), std::bit_cast<__m512i>(b)));
+#endif
+#ifdef __AVX2__
+    if constexpr (kAvx)
+      return std::bit_cast<Reg>(_mm256_mul_epi32(std::bit_cast<__m256i>(a), std::bit_cast<__m256i>(b)));
+#endif
+    return a * b;
   }
   // The second one where they cannot be compared, as the processor's instructions.
   RL_SIMD Reg min(Reg a, Reg b) {
@@ -145,7 +182,6 @@ template <class T, int kBytes> struct Vec {
     if constexpr (kWide && kFloat) return _mm512_abs_ps(x);
     if constexpr (kWide && kDouble) return _mm512_abs_pd(x);
 #endif
-    using Bits = typename Vec<int_of<sizeof(T)>, kBytes>::Reg;
     constexpr auto kSign = static_cast<int_of<sizeof(T)>>(uint64_t{1} << (8 * sizeof(T) - 1));
     return std::bit_cast<Reg>(std::bit_cast<Bits>(x) & ~kSign);
   }
@@ -160,6 +196,28 @@ template <class T, int kBytes> struct Vec {
 #endif
     if constexpr (!kWide && !kAvx)
       for (int i = 0; i < W; ++i) x[i] = kFloat ? __builtin_sqrtf(x[i]) : static_cast<T>(__builtin_sqrt(x[i]));
+    return x;
+  }
+
+  // To the nearest whole number, of two to the even one.
+  RL_SIMD Reg round(Reg x) {
+#ifdef __AVX512F__
+    if constexpr (kWide && kFloat) return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT);
+    if constexpr (kWide && kDouble) return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT);
+#endif
+    if constexpr (!kWide)
+      for (int i = 0; i < W; ++i) x[i] = static_cast<T>(__builtin_rint(x[i]));
+    return x;
+  }
+  // x * 2^n of whole n in the lanes of the mask, otherwise 0.
+  RL_SIMD Reg scale(Mask m, Reg x, Reg n) {
+#ifdef __AVX512F__
+    if constexpr (kWide && kFloat) return _mm512_maskz_scalef_ps(m, x, n);
+    if constexpr (kWide && kDouble) return _mm512_maskz_scalef_pd(m, x, n);
+#endif
+    if constexpr (!kWide)
+      for (int i = 0; i < W; ++i)
+        x[i] = m >> i & 1 ? static_cast<T>(__builtin_ldexp(x[i], static_cast<int>(n[i]))) : T(0);
     return x;
   }
 
@@ -178,6 +236,13 @@ template <class T, int kBytes> struct Vec {
 #endif
     return bits(a == b);
   }
+  RL_SIMD Mask at_most(Reg a, Reg b) {
+#ifdef __AVX512F__
+    if constexpr (kWide && kFloat) return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+    if constexpr (kWide && kDouble) return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ);
+#endif
+    return bits(a <= b);
+  }
   // Not less: NaN too.
   RL_SIMD Mask not_less(Reg a, Reg b) {
 #ifdef __AVX512F__
@@ -193,8 +258,25 @@ template <class T, int kBytes> struct Vec {
 #endif
     return static_cast<Mask>(bits(a != a) | bits(b != b));
   }
+  // Lanes whose bits, as unsigned integers, are not within [low, end).
+  RL_SIMD Mask bits_outside(Reg x, int_of<sizeof(T)> low, int_of<sizeof(T)> end) {
+    using U = Vec<std::make_unsigned_t<int_of<sizeof(T)>>, kBytes>;
+    const auto above = std::bit_cast<typename U::Reg>(x) - static_cast<typename U::Element>(low);
+    const auto span = static_cast<typename U::Element>(end - low);
+#ifdef __AVX512F__
+    if constexpr (kWide && sizeof(T) == 4)
+      return _mm512_cmpge_epu32_mask(std::bit_cast<__m512i>(above), std::bit_cast<__m512i>(U::all(span)));
+#endif
+    return bits(above >= span);
+  }
   // The lanes that a comparison of the extension's own found, -1 or 0 each.
   template <class M> RL_SIMD Mask bits(M lanes) {
+#ifdef __SSE2__
+    if constexpr (kBytes == 16 && sizeof(T) == 4)
+      return static_cast<Mask>(__builtin_ia32_movmskps(std::bit_cast<typename Vec<float, 16>::Reg>(lanes)));
+    if constexpr (kBytes == 16 && sizeof(T) == 8)
+      return static_cast<Mask>(__builtin_ia32_movmskpd(std::bit_cast<typename Vec<double, 16>::Reg>(lanes)));
+#endif
 #ifdef __AVX2__
     if constexpr (kAvx && sizeof(T) == 4) return static_cast<Mask>(_mm256_movemask_ps(std::bit_cast<__m256>(lanes)));
     if constexpr (kAvx && sizeof(T) == 8) return static_cast<Mask>(_mm256_movemask_pd(std::bit_cast<__m256d>(lanes)));
@@ -251,11 +333,29 @@ template <class T, int kBytes> struct Vec {
     }
   }
 
+  // As many bytes as there are int32.
+  RL_SIMD Reg widen(const uint8_t* p) {
+    static_assert(sizeof(T) == 4);
+#ifdef __AVX2__
+    if constexpr (kAvx)
+      return std::bit_cast<Reg>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+#endif
+    Reg x{};
+    if constexpr (!kAvx)
+      for (int i = 0; i < W; ++i) x[i] = p[i];
+    return x;
+  }
   // As many fp16 or bf16 as there are floats; back, they are rounded to the nearest, of two to the even one.
   RL_SIMD Reg load(const bfloat16* p) {
     static_assert(kFloat);
 #ifdef __AVX512F__
     if constexpr (kWide) return widened(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), p);
+#endif
+#ifdef __AVX2__
+    if constexpr (kAvx) {
+      const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+      return std::bit_cast<Reg>(_mm256_slli_epi32(wide, 16));
+    }
 #endif
     using Short = typename Vec<uint16_t, kBytes / 2>::Reg;
     using Word = typename Vec<uint32_t, kBytes>::Reg;
@@ -321,6 +421,43 @@ template <class T, int kBytes> struct Vec {
       for (int i = 0; i < W; ++i) p[i] = float16(x[i]);
   }
 };
+
+// The Vec of a register.
+template <class R> using Of = Vec<std::remove_cvref_t<decltype(std::declval<R>()[0])>, sizeof(R)>;
+
+// The operations of a register's Vec.
+#define RL_SIMD_FREE [[gnu::always_inline]] inline
+template <class R> RL_SIMD_FREE R fma(R a, R b, R c) { return Of<R>::fma(a, b, c); }
+template <class R> RL_SIMD_FREE R fnma(R a, R b, R c) { return Of<R>::fnma(a, b, c); }
+template <class R> RL_SIMD_FREE R fms(R a, R b, R c) { return Of<R>::fms(a, b, c); }
+template <class R> RL_SIMD_FREE R min(R a, R b) { return Of<R>::min(a, b); }
+template <class R> RL_SIMD_FREE R max(R a, R b) { return Of<R>::max(a, b); }
+template <class R> RL_SIMD_FREE R abs(R x) { return Of<R>::abs(x); }
+template <class R> RL_SIMD_FREE R sqrt(R x) { return Of<R>::sqrt(x); }
+template <class R> RL_SIMD_FREE auto less(R a, R b) { return Of<R>::less(a, b); }
+template <class R> RL_SIMD_FREE auto equal(R a, R b) { return Of<R>::equal(a, b); }
+template <class R> RL_SIMD_FREE auto at_most(R a, R b) { return Of<R>::at_most(a, b); }
+template <class R> RL_SIMD_FREE auto not_less(R a, R b) { return Of<R>::not_less(a, b); }
+template <class R> RL_SIMD_FREE auto unordered(R a, R b) { return Of<R>::unordered(a, b); }
+template <class M, class R> RL_SIMD_FREE R select(M m, R x, R other) {
+  return Of<R>::select(static_cast<typename Of<R>::Mask>(m), x, other);
+}
+template <class M, class R> RL_SIMD_FREE R select(M m, R x) {
+  return Of<R>::select(static_cast<typename Of<R>::Mask>(m), x);
+}
+template <class M, class R> RL_SIMD_FREE R scale(M m, R x, R n) {
+  return Of<R>::scale(static_cast<typename Of<R>::Mask>(m), x, n);
+}
+template <class R> RL_SIMD_FREE auto sum(R x) { return Of<R>::sum(x); }
+template <class R> RL_SIMD_FREE auto largest(R x) { return Of<R>::largest(x); }
+// Lane i is that of the index kIndex(i) into the lanes of a, then of b.
+template <auto kIndex, class R> RL_SIMD_FREE R permute(R a, R b) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(a, b, kIndex(I)...);
+  }(std::make_integer_sequence<int, Of<R>::W>{});
+}
+template <auto kIndex, class R> RL_SIMD_FREE R permute(R x) { return permute<kIndex>(x, x); }
+#undef RL_SIMD_FREE
 
 // One element with the same operations, for the ends of loops that are written for registers.
 template <class T> struct One {

@@ -32,7 +32,7 @@ void columns(bool log, const T* x, int64_t x_stride, T* y, int64_t y_stride, int
   for (int k = 0; k < V; ++k) m[k] = all(kNone<C>), total[k] = all(C(0));
   for (int64_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-    for (int k = 0; k < V; ++k) m[k] = larger(m[k], load_at<V>(x + r * x_stride, k, last));
+    for (int k = 0; k < V; ++k) m[k] = simd::max(m[k], load_at<V>(x + r * x_stride, k, last));
   }
   const bool keep = !log && !is_half_v<T>;  // fp16 and bf16 would be rounded in between: they are computed again
   for (int64_t b = 0; b < rows; b += kRows) {
@@ -145,10 +145,10 @@ template <class T> void softmax_grad_rows(bool log, const T* dy, int64_t dy_stri
       }
       for (; i < end; i += kL) {
         const Mask some = lanes<C>(end - i);
-        const auto d = only(load(dy + i, some), some);
-        s = log ? s + d : fmadd(d, only(load(y + i, some), some), s);
+        const auto d = simd::select(some, load(dy + i, some));
+        s = log ? s + d : fmadd(d, simd::select(some, load(y + i, some)), s);
       }
-      sum += static_cast<double>(total_of(s + t));
+      sum += static_cast<double>(simd::sum(s + t));
     }
     const auto total = all(static_cast<C>(sum));
     int64_t i = 0;

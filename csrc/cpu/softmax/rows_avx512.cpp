@@ -18,18 +18,18 @@ template <class T, int V> void register_exp_sums(const T* x, int64_t x_stride, T
     for (int k = 0; k < V - 1; ++k) v[k] = load(x + kL * k);
     v[V - 1] = load(x + kL * (V - 1), last);
     auto m = v[0];
-    Mask odd = unordered(m, m);  // NaN, which a maximum may lose
+    Mask odd = simd::unordered(m, m);  // NaN, which a maximum may lose
 #pragma GCC unroll 4
-    for (int k = 1; k < V; ++k) odd |= unordered(v[k], v[k]), m = larger(m, v[k]);
-    greatest[r] = odd ? static_cast<T>(__builtin_nanf("")) : largest(m);
+    for (int k = 1; k < V; ++k) odd |= simd::unordered(v[k], v[k]), m = simd::max(m, v[k]);
+    greatest[r] = odd ? static_cast<T>(__builtin_nanf("")) : simd::largest(m);
     const auto top = all(greatest[r]);
     auto s = all(T(0));
 #pragma GCC unroll 4
     for (int k = 0; k < V; ++k) {
       v[k] = exp_below_one(v[k] - top);
-      s += k < V - 1 ? v[k] : only(v[k], last);
+      s += k < V - 1 ? v[k] : simd::select(last, v[k]);
     }
-    sums[r] = total_of(s);
+    sums[r] = simd::sum(s);
     if (!y) continue;
     const auto scale = all(T(1) / sums[r]);
 #pragma GCC unroll 4
@@ -56,15 +56,15 @@ void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows
     int64_t i = 0;
     for (; i + 2 * kL <= n; i += 2 * kL) {
       const auto a = load(x + i), b = load(x + i + kL);
-      odd |= unordered(a, b);
-      m = larger(m, a), m2 = larger(m2, b);
+      odd |= simd::unordered(a, b);
+      m = simd::max(m, a), m2 = simd::max(m2, b);
     }
     for (; i < n; i += kL) {
       const auto a = load(x + i, lanes<T>(n - i));
-      odd |= unordered(a, a);
-      m = larger(m, a);
+      odd |= simd::unordered(a, a);
+      m = simd::max(m, a);
     }
-    greatest[r] = odd ? static_cast<T>(__builtin_nanf("")) : largest(larger(m, m2));
+    greatest[r] = odd ? static_cast<T>(__builtin_nanf("")) : simd::largest(simd::max(m, m2));
     const auto top = all(greatest[r]);
     double total = 0;
     for (int64_t b = 0; b < n; b += kBlock) {
@@ -77,11 +77,11 @@ void exp_sums(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t rows
       }
       for (; i < end; i += kL) {
         const Mask some = lanes<T>(end - i);
-        const auto e = only(exp_below_one(load(x + i, some) - top), some);
+        const auto e = simd::select(some, exp_below_one(load(x + i, some) - top));
         s += e;
         if (y) store(y + i, e, some);
       }
-      total += static_cast<double>(total_of(s + t));
+      total += static_cast<double>(simd::sum(s + t));
     }
     sums[r] = static_cast<T>(total);
     if (!y) continue;
