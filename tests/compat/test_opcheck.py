@@ -136,6 +136,24 @@ def test_modes_of_a_check_see_primitives():
         assert torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).sum() == 16
 
 
+def test_modes_of_a_check_know_results_and_statistics():
+    x, low = torch.rand(3, 3), torch.zeros(3)
+    with SchemaCheckMode() as checked:
+        torch.aminmax(x, dim=0, out=(low, torch.zeros(3)))
+        torch.nn.functional.batch_norm(x, torch.zeros(3), torch.ones(3), training=True)
+        x.split(2)
+    assert checked.mutated[:2] == [("aten::aminmax", "min"), ("aten::aminmax", "max")]
+    assert {m.arg_name for m in checked.mutated[2:]} == {"running_mean", "running_var"}
+    assert ("aten::aminmax", "min", "output_0") in checked.aliasing
+
+
+def test_an_operator_does_not_return_its_argument(lib):
+    lib.define("same(Tensor(a) x) -> Tensor(a)")
+    lib.impl("same", lambda x: x, "CPU")
+    with pytest.raises(RuntimeError, match="not allowed to directly return inputs"), SchemaCheckMode():
+        op("same")(torch.ones(2))
+
+
 def test_tags_of_primitives():
     assert torch.Tag.pt2_compliant_tag in torch.ops.aten.sin.default.tags
     assert torch.Tag.pointwise in torch.ops.aten.sin.default.tags

@@ -36,7 +36,7 @@ ALLOWED = {
     "_linalg_utils": {"_core", "rushlight"},
     "_lobpcg": {"rushlight"},
     "_lowrank": {"_ops", "rushlight"},
-    "_subclasses": {"_C", "_core", "utils", "rushlight"},
+    "_subclasses": {"_C", "_core", "_dispatch", "utils", "rushlight"},
     "_tensor": {"_C", "_core"},
     "_tensor_str": {"rushlight"},
     "_utils": {"rushlight"},

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import rushlight as rl
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
+from rushlight._dispatch.schema import AliasInfo
 from rushlight.utils import _pytree as pytree
 from rushlight.utils._python_dispatch import TorchDispatchMode
 
@@ -90,16 +91,23 @@ class SchemaCheckMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        named = _named(func._schema, args, kwargs)
+        named = _named(func, args, kwargs)
         before = {name: (_metadata(value), clone_inputs([value])[0]) for name, (_, value) in named.items()}
         own = {name: _memory(value) for name, (_, value) in named.items()}
         out = func(*args, **kwargs)
         name = func._schema.name
         self.ops.append(name)
-        several = isinstance(out, (list, tuple)) and len(func._schema.returns) > 1
+        if not name.startswith(("aten::", "prim", "rushlight::")) and not func._schema.is_mutable:
+            given = [t for _, value in named.values() for t in _tensors(value)]
+            if any(result is t for result in _tensors(out) for t in given):
+                raise RuntimeError(
+                    f"Custom operators are not allowed to directly return inputs: {func} does. Return a clone, or a view with "
+                    "an alias annotation"
+                )
+        several = isinstance(out, (list, tuple)) and (len(func._schema.returns) > 1 or len(out) > 1)
         results = list(out) if several else [out]
         self._check_results(func, results)
-        marked = [r.alias_info for r in func._schema.returns]
+        marked = _marks(func._schema, named, len(results))
         for argument, (info, value) in named.items():
             # What shares memory with an argument that may be written to is written to with it.
             with_it = [i for other, (i, _) in named.items() if i is not None and own[other] & own[argument]]
@@ -141,16 +149,48 @@ class SchemaCheckMode(TorchDispatchMode):
                     raise RuntimeError(f"Outputs {i} and {j} alias unexpectedly")
 
 
-def _named(schema: Any, args: Any, kwargs: Any) -> dict:
+def _marks(schema: Any, named: dict, count: int) -> list:
+    """The alias annotations of the results: those of out= are its tensors."""
+    outs = [
+        info for name, (info, _) in named.items() if info is not None and name not in _argument_names(schema)
+    ]
+    return outs if len(outs) == count else [r.alias_info for r in schema.returns]
+
+
+def _argument_names(schema: Any) -> set:
+    return {a.name for a in schema.arguments}
+
+
+def _named(func: Any, args: Any, kwargs: Any) -> dict:
     """{name: (alias annotation, value)} of the arguments of a call."""
-    found = {}
+    found, schema = {}, func._schema
     positional = [a for a in schema.arguments if not a.kwarg_only]
     for argument, value in zip(positional, args, strict=False):
         found[argument.name] = (argument.alias_info, value)
     infos = {a.name: a.alias_info for a in schema.arguments}
     for name, value in kwargs.items():
-        found[name] = (infos.get(name), value)
+        if name == "out" and isinstance(value, (list, tuple)):  # the results by their names
+            own = _result_names(func, len(value))
+            found.update(
+                {n: (AliasInfo(f"a{i}", True), v) for i, (n, v) in enumerate(zip(own, value, strict=True))}
+            )
+        else:
+            found[name] = (infos.get(name), value)
+    if schema.name in _TRAINING and found.get("training", (None, False))[1]:
+        for name in ("running_mean", "running_var"):
+            found[name] = (AliasInfo(name, True), found[name][1])
     return found
+
+
+def _result_names(func: Any, count: int) -> list:
+    """The names of the results of a primitive."""
+    stated = getattr(func._function, "_results", None)
+    names = [name.strip() for name in stated.split(",")] if stated else []
+    return names if len(names) == count else [f"out{i}" for i in range(count)]
+
+
+# Primitives that write to running statistics where they train, which their schemas do not say.
+_TRAINING = {"aten::native_batch_norm", "aten::batch_norm", "aten::instance_norm", "aten::cudnn_batch_norm"}
 
 
 __getattr__ = _unsupported_attribute(__name__)
