@@ -176,7 +176,7 @@ class Writer:
         prefix, _, last = entry.full.rpartition(".")
         parts = [
             f'<section class="entry" id="{entry.anchor}"><h3><a class="name" href="#{entry.anchor}">{prefix}.<b>{last}</b></a>',
-            f'<span class="kind">{entry.kind}</span>{self.source(entry)}</h3>',
+            f'<span class="kind">{entry.kind}</span>{self.link(entry)}</h3>',
             *(self.signature(last, s, namespace) for s in entry.signatures),
         ]
         if entry.bases:
@@ -190,7 +190,7 @@ class Writer:
             parts.append(f'<div class="part">Methods and properties</div><div class="members">{inner}</div>')
         return "".join(parts) + "</section>"
 
-    def source(self, entry):
+    def link(self, entry):
         if not entry.source:
             return ""
         file, line = entry.source

@@ -76,8 +76,23 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """The function, or the module in an OptimizedModule, with its pointwise arithmetic fused (rushlight.jit._fuse): the
-    same results, in fewer passes over memory. Without one, a decorator. disable=True returns what it is given.
+    """The function (a module in an OptimizedModule) with its pointwise arithmetic fused: fewer passes over memory.
+
+    Args:
+        model (callable): what is compiled. Default: None, which gives a decorator
+        fullgraph (bool): accepted; nothing is left out. Default: False
+        dynamic (bool): accepted; every shape is taken. Default: None
+        backend (str or callable): accepted; the one compiler is ours. Default: 'inductor'
+        mode (str): accepted. Default: None
+        options (dict): accepted. Default: None
+        disable (bool): gives the model back as it is. Default: False
+
+    Example:
+        >>> @torch.compile
+        ... def gelu(x):
+        ...     return 0.5 * x * (1 + torch.erf(x / 2**0.5))
+        >>> gelu(torch.zeros(2))
+        tensor([0., 0.])
     """
     if mode is not None and options is not None:
         raise RuntimeError(

@@ -149,7 +149,7 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = torch.full((2,), float(rank))
         ...     dist.irecv(x, group=group, group_src=0).wait() if rank else dist.isend(x, group=group, group_dst=1).wait()
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -185,7 +185,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = torch.full((2,), float(rank))
         ...     dist.irecv(x, group=group, group_src=0).wait() if rank else dist.isend(x, group=group, group_dst=1).wait()
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -234,7 +234,7 @@ def send(tensor, dst=None, group=None, tag=0, group_dst=None):
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = torch.full((2,), float(rank))
         ...     dist.recv(x, group=group, group_src=0) if rank else dist.send(x, group=group, group_dst=1)
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -266,7 +266,7 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = torch.full((2,), float(rank))
         ...     dist.recv(x, group=group, group_src=0) if rank else dist.send(x, group=group, group_dst=1)
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -300,7 +300,7 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = [rank]
         ...     dist.recv_object_list(x, group=group, group_src=0) if rank else dist.send_object_list(x, group=group, group_dst=1)
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -331,7 +331,7 @@ def recv_object_list(object_list, src=None, group=None, device=None, group_src=N
         ...     group = dist.ProcessGroup("gloo", store, (0, 1), rank)
         ...     x = [rank]
         ...     dist.recv_object_list(x, group=group, group_src=0) if rank else dist.send_object_list(x, group=group, group_dst=1)
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return x
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -369,7 +369,7 @@ class P2POp:
         ...     ops = dist.P2POp(dist.isend, x, None, group, 0, 1 - rank), dist.P2POp(dist.irecv, y, None, group, 0, 1 - rank)
         ...     for work in dist.batch_isend_irecv(list(ops)):
         ...         work.wait()
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return y
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
@@ -400,7 +400,7 @@ def batch_isend_irecv(p2p_op_list):
         ...     ops = dist.P2POp(dist.isend, x, None, group, 0, 1 - rank), dist.P2POp(dist.irecv, y, None, group, 0, 1 - rank)
         ...     for work in dist.batch_isend_irecv(list(ops)):
         ...         work.wait()
-        ...     dist.destroy_process_group(group)
+        ...     group.shutdown()
         ...     return y
         >>> with ThreadPoolExecutor() as pool:
         ...     list(pool.map(run, (0, 1)))
