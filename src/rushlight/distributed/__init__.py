@@ -5,8 +5,9 @@ A group of one needs no address and does no communication.
 
 from __future__ import annotations
 
-
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 from rushlight._core.unsupported import unsupported_attribute as _unsupported_attribute
 from rushlight.distributed._group import (
@@ -48,11 +49,13 @@ class Backend(str):
     NCCL = "nccl"
     MPI = "mpi"
 
-    def __new__(cls, name):
+    def __new__(cls, name: str) -> Any:
         return super().__new__(cls, name.lower())
 
     @classmethod
-    def register_backend(cls, name, func, extended_api=False, devices=None):
+    def register_backend(
+        cls, name: Any, func: Any, extended_api: bool = False, devices: str | list[str] | None = None
+    ) -> None:
         """Keeps the name of a backend; a group of one never asks it for anything."""
         if hasattr(cls, name.upper()):
             raise AssertionError(f"{name.upper()} c10d backend already exist")
@@ -82,7 +85,7 @@ def is_initialized() -> bool:
     return group.WORLD is not None
 
 
-def is_backend_available(backend):
+def is_backend_available(backend: str) -> bool:
     """Whether a backend can be chosen.
 
     Args:
@@ -95,7 +98,7 @@ def is_backend_available(backend):
     return str(backend).lower() == "gloo"
 
 
-def is_gloo_available():
+def is_gloo_available() -> bool:
     """Whether Gloo's collectives are there.
 
     Example:
@@ -105,7 +108,7 @@ def is_gloo_available():
     return True
 
 
-def is_nccl_available():
+def is_nccl_available() -> bool:
     """Whether the other backends (NCCL, MPI, UCC, XCCL) are there: they are not.
 
     Example:
@@ -118,7 +121,7 @@ def is_nccl_available():
 is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
-def is_torchelastic_launched():
+def is_torchelastic_launched() -> bool:
     """Whether torchrun started this process.
 
     Example:
@@ -131,8 +134,15 @@ def is_torchelastic_launched():
 
 
 def init_process_group(
-    backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="", **kwargs
-):
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: Any = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Any = None,
+    group_name: str = "",
+    **kwargs: Any,
+) -> None:
     """Joins this process to the default group.
 
     Args:
@@ -166,7 +176,7 @@ def init_process_group(
     group.WORLD = member_group(name, store, range(size), rank, timeout, f"world/{_count()}")
 
 
-def _check_backend(name):
+def _check_backend(name: Any) -> None:
     """A backend that is here: Gloo's name stands for TCP on CPUs, and a registered one for a group of its own."""
     parts = [part.rpartition(":")[2] for part in name.split(",")]
     known = {value for key, value in vars(Backend).items() if key.isupper() and isinstance(value, str)}
@@ -177,13 +187,13 @@ def _check_backend(name):
 _made = 0  # groups, so that each has keys of its own in the store
 
 
-def _count():
+def _count() -> int:
     global _made
     _made += 1
     return _made
 
 
-def destroy_process_group(group=None):
+def destroy_process_group(group: Any = None) -> None:
     """Closes the connections of a group.
 
     Args:
@@ -211,7 +221,7 @@ def destroy_process_group(group=None):
         _groups.remove(group)
 
 
-def _leave_store(store):
+def _leave_store(store: Any) -> None:
     while isinstance(store, PrefixStore):
         store = store.underlying_store
     if isinstance(store, FileStore):
@@ -259,7 +269,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
     return group.size() if isinstance(group, ProcessGroup) else -1
 
 
-def get_backend(group=None):
+def get_backend(group: Any = None) -> str:
     """The name of a group's backend.
 
     Args:
@@ -275,7 +285,7 @@ def get_backend(group=None):
     return (group or _world()).name()
 
 
-def new_group(ranks=None, timeout=None, backend=None, **kwargs):
+def new_group(ranks: Any = None, timeout: Any = None, backend: str | None = None, **kwargs: Any) -> Any:
     """A group of some processes. Every process of the world calls it, in the same order.
 
     Args:
@@ -312,7 +322,7 @@ def new_group(ranks=None, timeout=None, backend=None, **kwargs):
     return made
 
 
-def get_process_group_ranks(group):
+def get_process_group_ranks(group: Any) -> list[int]:
     """The ranks in the world of a group's processes.
 
     Args:
@@ -328,7 +338,7 @@ def get_process_group_ranks(group):
     return list((group or _world())._ranks)
 
 
-def get_group_rank(group, global_rank):
+def get_group_rank(group: Any, global_rank: int) -> int:
     """A process' rank in a group, from that in the world.
 
     Args:
@@ -350,7 +360,7 @@ def get_group_rank(group, global_rank):
     return own._ranks.index(global_rank)
 
 
-def get_global_rank(group, group_rank):
+def get_global_rank(group: Any, group_rank: int) -> int:
     """A process' rank in the world, from that in a group.
 
     Args:
@@ -372,7 +382,7 @@ def get_global_rank(group, group_rank):
     return own._ranks[group_rank]
 
 
-def get_node_local_rank(fallback_rank=None):
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """This process' rank on its machine, as the environment variable LOCAL_RANK says.
 
     Args:
@@ -392,7 +402,7 @@ def get_node_local_rank(fallback_rank=None):
 
 
 @contextlib.contextmanager
-def _coalescing_manager(*args, **kwargs):
+def _coalescing_manager(*args: Any, **kwargs: Any) -> Iterator[None]:
     yield
 
 
@@ -401,11 +411,11 @@ setattr(ReduceOp, "RedOpType", ReduceOp)  # noqa: B010
 ProcessGroupGloo = ProcessGroupNCCL = ProcessGroup
 
 
-def _rank_not_in_group(group):
+def _rank_not_in_group(group: Any) -> bool:
     return group is not None and not isinstance(group, ProcessGroup)
 
 
-def supports_complex(reduceOp):
+def supports_complex(reduceOp: Any) -> bool:
     """Whether a reduction has a meaning for complex tensors: largest, smallest and products of bits have none.
 
     Args:
@@ -454,10 +464,6 @@ from rushlight.distributed._messages import (  # noqa: E402
     send as send,
     send_object_list as send_object_list,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing itself takes milliseconds to import
-    from typing import Any
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,10 @@
 """What the collectives share: the handle of a call, the group that it means, checks of its arguments."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import rushlight as rl
 from rushlight._core.compose import _overridable
@@ -24,35 +28,35 @@ class Work:
         >>> dist.destroy_process_group()
     """
 
-    def __init__(self, finish=None, source=None, result=None):
+    def __init__(self, finish: Any = None, source: Any = None, result: Any = None) -> None:
         self._finish, self._source, self._result = finish, source, result
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: Any = None) -> bool:
         """Returns once the work is done."""
         if self._finish is not None:
             finish, self._finish = self._finish, None
             self._source = finish()
         return True
 
-    def is_completed(self):
+    def is_completed(self) -> bool:
         return self._finish is None
 
-    def is_success(self):
+    def is_success(self) -> bool:
         return self._finish is None
 
-    def exception(self):
+    def exception(self) -> None:
         return None
 
-    def source_rank(self):
+    def source_rank(self) -> Any:
         return self._source
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         self.wait()
 
-    def result(self):
+    def result(self) -> Any:
         return self._result
 
-    def get_future(self):
+    def get_future(self) -> Any:
         """The tensors as a future, which has them already."""
         self.wait()
         future = rl.futures.Future()
@@ -60,14 +64,17 @@ class Work:
         return future
 
 
-def _collective(function):
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _collective(function: _F) -> _F:
     """Decorator: classes and modes may take the function over; its address is that of PyTorch's."""
     overridable = _overridable(function)
     overridable.__module__ = "rushlight.distributed.distributed_c10d"
     return overridable
 
 
-def _group(group, name):
+def _group(group: Any, name: Any) -> ProcessGroup | None:
     """The group that a call means, or None where this process is not of it."""
     world = _world()
     if group is None:
@@ -81,11 +88,11 @@ def _group(group, name):
     return None
 
 
-def _done(async_op, *tensors):
+def _done(async_op: bool, *tensors: Any) -> Work | None:
     return Work(result=list(tensors)) if async_op else None
 
 
-def _need_tensor(value, name):
+def _need_tensor(value: Any, name: Any) -> None:
     if not isinstance(value, rl.Tensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
@@ -93,7 +100,7 @@ def _need_tensor(value, name):
         )
 
 
-def _need_tensors(values, name):
+def _need_tensors(values: Any, name: Any) -> None:
     if not isinstance(values, (list, tuple)) or not all(isinstance(t, rl.Tensor) for t in values):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
@@ -101,7 +108,7 @@ def _need_tensors(values, name):
         )
 
 
-def _need_alike(what, outputs, tensor, count):
+def _need_alike(what: Any, outputs: Any, tensor: rl.Tensor, count: Any) -> None:
     """Checks a list of results: one tensor a process, each like the tensor given."""
     if len(outputs) != count:
         raise RuntimeError(
@@ -119,12 +126,13 @@ def _need_alike(what, outputs, tensor, count):
             )
 
 
-def _root(group, rank, group_rank, what="global_rank"):
+def _root(group: Any, rank: int | None, group_rank: Any, what: str = "global_rank") -> Any:
     """The number of a process inside of its group, from its number there or in the world."""
     if rank is not None and group_rank is not None:
         raise ValueError("Can't specify both group_rank and global_rank")
     if rank is None and group_rank is None:
         raise ValueError("Must specify global_rank or group_rank")
+    found: Any
     if group_rank is not None:
         found = group_rank
     elif group is _world():

@@ -1,5 +1,10 @@
 """The collectives on tensors, by PyTorch's names and arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import Tensor
 from rushlight.distributed._calls import (
     _collective,
     _done,
@@ -13,7 +18,7 @@ from rushlight.distributed._group import ReduceOp
 
 
 @_collective
-def barrier(group=None, async_op=False, device_ids=None):
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Any:
     """Returns once every process of the group has called it.
 
     Args:
@@ -34,7 +39,7 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 @_collective
-def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """A barrier that fails where a process does not come.
 
     Args:
@@ -53,7 +58,7 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
 
 
 @_collective
-def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Every process' tensor becomes the reduction (the sum, say) of all.
 
     Args:
@@ -79,7 +84,9 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 @_collective
-def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+def all_reduce_coalesced(
+    tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
     """all_reduce of every tensor of a list.
 
     Args:
@@ -103,7 +110,14 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 @_collective
-def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Any:
     """The tensor of process dst becomes the reduction of all.
 
     Args:
@@ -131,7 +145,13 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 @_collective
-def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+def broadcast(
+    tensor: Tensor,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Any:
     """Every process' tensor becomes that of process src.
 
     Args:
@@ -158,7 +178,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 
 @_collective
-def all_gather(tensor_list, tensor, group=None, async_op=False):
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Any:
     """tensor_list becomes the tensors of all processes.
 
     Args:
@@ -186,7 +206,9 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 
 @_collective
-def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
     """output_tensor becomes the tensors of all processes, one after another.
 
     Args:
@@ -213,7 +235,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     return _done(async_op, output_tensor)
 
 
-def _parts(what, whole, part, count):
+def _parts(what: Any, whole: Any, part: Any, count: Any) -> Any:
     """A tensor as `count` views of the shape of another."""
     if whole.numel() != part.numel() * count:
         raise RuntimeError(
@@ -227,7 +249,9 @@ _all_gather_base = all_gather_into_tensor
 
 
 @_collective
-def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+def all_gather_single(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
     """all_gather_into_tensor by its later name.
 
     Args:
@@ -249,7 +273,9 @@ def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
 
 
 @_collective
-def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
+def all_gather_coalesced(
+    output_tensor_lists: Any, input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Any:
     """all_gather of every tensor of a list.
 
     Args:
@@ -273,7 +299,14 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 
 @_collective
-def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Any:
     """On process dst, gather_list becomes the tensors of all.
 
     Args:
@@ -308,7 +341,14 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 @_collective
-def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Any:
     """Every process' tensor becomes its own of process src's scatter_list.
 
     Args:
@@ -343,7 +383,13 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 @_collective
-def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter(
+    output: Tensor,
+    input_list: list[Tensor],
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
     """output becomes the reduction of every process' input_list[rank].
 
     Args:
@@ -372,7 +418,9 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 
 @_collective
-def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
     """reduce_scatter of the equal parts of one tensor.
 
     Args:
@@ -403,7 +451,9 @@ _reduce_scatter_base = reduce_scatter_tensor
 
 
 @_collective
-def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+def reduce_scatter_single(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Any:
     """reduce_scatter_tensor by its later name.
 
     Args:
@@ -426,7 +476,12 @@ def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 @_collective
-def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+def all_to_all(
+    output_tensor_list: list[Tensor],
+    input_tensor_list: list[Tensor],
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
     """Each process sends input_tensor_list[i] to process i, and gets output_tensor_list[i] from it.
 
     Args:
@@ -454,8 +509,13 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 @_collective
 def all_to_all_single(
-    output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
-):
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Any = None,
+    input_split_sizes: Any = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Any:
     """all_to_all of the parts of one tensor along dimension 0.
 
     Args:
@@ -486,7 +546,7 @@ def all_to_all_single(
     return _done(async_op, output)
 
 
-def _sizes(tensor, sizes, count):
+def _sizes(tensor: Tensor, sizes: Any, count: Any) -> Any:
     if sizes:
         if sum(sizes) != tensor.size(0) or len(sizes) != count:
             raise RuntimeError("Split sizes doesn't match total dim 0 size")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import rushlight as rl
 from rushlight.distributed._calls import Work, _collective, _group, _need_tensor, _root
@@ -31,7 +32,13 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         object_list[:] = own.all_objects(obj)
 
 
-def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    group_dst: int | None = None,
+) -> None:
     """On process dst, object_gather_list becomes the objects of all.
 
     Args:
@@ -57,10 +64,16 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
         raise ValueError("Argument object_gather_list must be specified on dst rank")
     found = own.all_bytes(pickle.dumps(obj))
     if own.rank() == root:
-        object_gather_list[:] = [pickle.loads(data) for data in found]
+        cast(list[Any], object_gather_list)[:] = [pickle.loads(data) for data in found]
 
 
-def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: rl.device | None = None,
+    group_src: int | None = None,
+) -> None:
     """Every process' object_list becomes that of process src, by pickle.
 
     Args:
@@ -88,8 +101,12 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 def scatter_object_list(
-    scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
-):
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    group_src: int | None = None,
+) -> None:
     """The first of scatter_object_output_list becomes this process' own of process src's objects.
 
     Args:
@@ -120,7 +137,7 @@ def scatter_object_list(
 # --- messages ---
 
 
-def _peer(own, rank, group_rank, what):
+def _peer(own: Any, rank: int | None, group_rank: Any, what: Any) -> Any:
     peer = _root(own, rank, group_rank, what)
     if peer == own.rank():
         raise ValueError(
@@ -130,7 +147,9 @@ def _peer(own, rank, group_rank, what):
 
 
 @_collective
-def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+def isend(
+    tensor: rl.Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Any:
     """Sends a tensor to process dst, without waiting.
 
     Args:
@@ -166,7 +185,9 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 
 @_collective
-def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+def irecv(
+    tensor: rl.Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Any:
     """Fills a tensor by the next message of process src, once wait() is called.
 
     Args:
@@ -200,7 +221,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     return Work(lambda: _receive_tensor(own, tensor, peer, tag))
 
 
-def _receive_tensor(own, tensor, peer, tag):
+def _receive_tensor(own: Any, tensor: rl.Tensor, peer: int | None, tag: int) -> Any:
     sender, data = own._links.collect(peer, tag)
     size = tensor.numel() * tensor.element_size()
     if len(data) != size:
@@ -215,7 +236,9 @@ def _receive_tensor(own, tensor, peer, tag):
 
 
 @_collective
-def send(tensor, dst=None, group=None, tag=0, group_dst=None):
+def send(
+    tensor: rl.Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> None:
     """Sends a tensor to process dst.
 
     Args:
@@ -247,7 +270,9 @@ def send(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 
 @_collective
-def recv(tensor, src=None, group=None, tag=0, group_src=None):
+def recv(
+    tensor: rl.Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Any:
     """Fills a tensor by the next message of process src, and gives the sender's rank.
 
     Args:
@@ -280,7 +305,14 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
     return work.source_rank()
 
 
-def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False):
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Any = None,
+    device: rl.device | None = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
     """Sends objects to process dst, by pickle.
 
     Args:
@@ -311,7 +343,14 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
         own._links.post(_peer(own, dst, group_dst, "destination"), -1, pickle.dumps(list(object_list))).wait()
 
 
-def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: rl.device | None = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> Any:
     """object_list becomes the objects that process src sends; gives the sender's rank.
 
     Args:
@@ -377,12 +416,20 @@ class P2POp:
         >>> dist.destroy_process_group()
     """
 
-    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+    def __init__(
+        self,
+        op: Callable,
+        tensor: rl.Tensor,
+        peer: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:
         self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
         self.group_peer = group_peer
 
 
-def batch_isend_irecv(p2p_op_list):
+def batch_isend_irecv(p2p_op_list: Any) -> Any:
     """Starts messages; gives a Work for each.
 
     Args:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import rushlight as torch
+import rushlight.distributed as dist
 from rushlight import Tensor, nn
 from rushlight.distributions import Categorical, Independent, Normal, TransformedDistribution, kl_divergence
 from rushlight.distributions.transforms import AffineTransform, ExpTransform
@@ -169,3 +170,7 @@ augment = v2.Compose(
 image: Tensor = augment(torch.zeros(3, 16, 16, dtype=torch.uint8))
 decay = LambdaLR(torch.optim.Adam(plain.parameters(), lr=1e-3), lr_lambda=lambda epoch: 0.95**epoch)
 rows: Tensor = nn.init.kaiming_normal_(torch.empty(3, 4), nonlinearity="relu")
+if dist.is_available() and dist.is_initialized():
+    dist.all_reduce(rows, op=dist.ReduceOp.SUM)
+    rows /= dist.get_world_size()
+    dist.barrier()
