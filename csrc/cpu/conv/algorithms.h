@@ -50,7 +50,7 @@ inline bool is_pointwise(const ConvShape& s) {
   return true;
 }
 
-// Calls f(row start, first, last, od, oh) for each run of one output row inside the flat output places [p0, p1).
+// Calls f(row start, first, last, od, oh) for each run of one output row inside the flat output pixels [p0, p1).
 template <class F> void for_rows(const ConvShape& s, int64_t p0, int64_t p1, F&& f) {
   for (int64_t p = p0; p < p1;) {
     int64_t ow = p % s.out[2], row = p / s.out[2], end = std::min(s.out[2], ow + (p1 - p));
@@ -59,7 +59,7 @@ template <class F> void for_rows(const ConvShape& s, int64_t p0, int64_t p1, F&&
   }
 }
 
-// The first and one past the last output place along the width whose tap at `kw` lies inside the input.
+// The first and one past the last output pixel along the width whose tap at `kw` lies inside the input.
 inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, int64_t* a, int64_t* b) {
   int64_t shift = kw * s.dilation[2] - s.padding[2], stride = s.stride[2];
   int64_t low = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
@@ -68,34 +68,40 @@ inline void inside(const ConvShape& s, int64_t kw, int64_t first, int64_t last, 
   *b = std::max(std::min(high, last), *a);
 }
 
-// columns (channels * taps, p1 - p0): what each tap sees at the output places [p0, p1) of one image.
+// f(index of an image's element, of the columns', elements that the tap sees [a, b), pixels [first, last)) for each run
+// of pixels along the width and each tap of each channel; both indices are those of pixel 0, and a = b in the padding.
+template <class F> void for_taps(const ConvShape& s, int64_t channels, int64_t p0, int64_t p1, int64_t ld, const F& f) {
+  const int64_t taps = s.taps();
+  for (int64_t t = 0; t < channels * taps; ++t) {
+    const int64_t kd = t % taps / (s.kernel[1] * s.kernel[2]), kh = t / s.kernel[2] % s.kernel[1], kw = t % s.kernel[2];
+    for_rows(s, p0, p1, [&](int64_t at, int64_t first, int64_t last, int64_t od, int64_t oh) {
+      const int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0];
+      const int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
+      int64_t a = first, b = first;
+      if (id >= 0 && id < s.in[0] && ih >= 0 && ih < s.in[1]) inside(s, kw, first, last, &a, &b);
+      const int64_t row = t / taps * s.in_plane() + (id * s.in[1] + ih) * s.in[2];
+      f(row + kw * s.dilation[2] - s.padding[2], t * ld + at - first, a, b, first, last);
+    });
+  }
+}
+
+// columns (channels * taps, p1 - p0): what each tap sees at the output pixels [p0, p1) of one image.
 template <class T>
 void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
   if constexpr (std::is_same_v<T, float>)
     if (rl::cpu::conv512::available()) return rl::cpu::conv512::im2col(s, x, channels, p0, p1, columns, ld);
-  for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
-    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
-        for (int64_t kw = 0; kw < s.kernel[2]; ++kw, columns += ld)
-          for_rows(s, p0, p1, [&](int64_t at, int64_t first, int64_t last, int64_t od, int64_t oh) {
-            T* to = columns + at - first;  // indexed by the place along the width
-            int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0];
-            int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
-            if (id < 0 || id >= s.in[0] || ih < 0 || ih >= s.in[1]) {
-              std::fill(to + first, to + last, T(0));
-              return;
-            }
-            int64_t a, b;
-            inside(s, kw, first, last, &a, &b);
-            std::fill(to + first, to + a, T(0));
-            const T* from = x + (id * s.in[1] + ih) * s.in[2] + kw * s.dilation[2] - s.padding[2];
-            if (s.stride[2] == 1) std::copy(from + a, from + b, to + a);
-            else if (s.stride[2] == 2)
-              for (int64_t i = a; i < b; ++i) to[i] = from[2 * i];
-            else
-              for (int64_t i = a; i < b; ++i) to[i] = from[i * s.stride[2]];
-            std::fill(to + b, to + last, T(0));
-          });
+  for_taps(s, channels, p0, p1, ld,
+           [&](int64_t image, int64_t column, int64_t a, int64_t b, int64_t first, int64_t last) {
+             const T* from = x + image;
+             T* to = columns + column;
+             std::fill(to + first, to + a, T(0));
+             if (s.stride[2] == 1) std::copy(from + a, from + b, to + a);
+             else if (s.stride[2] == 2)
+               for (int64_t i = a; i < b; ++i) to[i] = from[2 * i];
+             else
+               for (int64_t i = a; i < b; ++i) to[i] = from[i * s.stride[2]];
+             std::fill(to + b, to + last, T(0));
+           });
 }
 
 // The adjoint: adds columns to the image.
@@ -103,23 +109,14 @@ template <class T>
 void col2im(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
   if constexpr (std::is_same_v<T, float>)
     if (rl::cpu::conv512::available()) return rl::cpu::conv512::col2im(s, x, channels, p0, p1, columns, ld);
-  for (int64_t c = 0; c < channels; ++c, x += s.in_plane())
-    for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
-      for (int64_t kh = 0; kh < s.kernel[1]; ++kh)
-        for (int64_t kw = 0; kw < s.kernel[2]; ++kw, columns += ld)
-          for_rows(s, p0, p1, [&](int64_t at, int64_t first, int64_t last, int64_t od, int64_t oh) {
-            const T* from = columns + at - first;
-            int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0];
-            int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
-            if (id < 0 || id >= s.in[0] || ih < 0 || ih >= s.in[1]) return;
-            int64_t a, b;
-            inside(s, kw, first, last, &a, &b);
-            T* to = x + (id * s.in[1] + ih) * s.in[2] + kw * s.dilation[2] - s.padding[2];
-            if (s.stride[2] == 1)
-              for (int64_t i = a; i < b; ++i) to[i] += from[i];
-            else
-              for (int64_t i = a; i < b; ++i) to[i * s.stride[2]] += from[i];
-          });
+  for_taps(s, channels, p0, p1, ld, [&](int64_t image, int64_t column, int64_t a, int64_t b, int64_t, int64_t) {
+    const T* from = columns + column;
+    T* to = x + image;
+    if (s.stride[2] == 1)
+      for (int64_t i = a; i < b; ++i) to[i] += from[i];
+    else
+      for (int64_t i = a; i < b; ++i) to[i * s.stride[2]] += from[i];
+  });
 }
 
 // Each algorithm has X_applicable: whether its functions are right for a shape, whatever they cost; and, where its
@@ -178,5 +175,27 @@ bool bf16_profitable(const ConvShape& s, ConvPass pass);
 void bf16_forward(const ConvShape& s, bfloat16* y, const bfloat16* x, const bfloat16* w, const bfloat16* bias);
 void bf16_dgrad(const ConvShape& s, bfloat16* dx, const bfloat16* dy, const bfloat16* w, const bfloat16* bias);
 void bf16_wgrad(const ConvShape& s, bfloat16* dw, const bfloat16* dy, const bfloat16* x);
+
+// Which algorithm is the fastest, where that concerns several of them (heuristics.cpp).
+
+// The convolution of dy that gives dx where strides are 1, by the filters rotated by 180 degrees. False where there is
+// none.
+bool dgrad_shape(const ConvShape& s, ConvShape& r);
+// Whether the AVX-512 Winograd kernel computes and suits the pass, which copies to NCHW are worth.
+bool takes_winograd_avx512(const ConvShape& s, ConvPass pass);
+bool takes_dilated(const ConvShape& s, ConvPass pass);
+
+bool im2row_profitable(const ConvProblem& p);
+// Few output pixels that each add to many of dx.
+bool im2col_dgrad_profitable(const ConvProblem& p);
+// Whether images are worth a transpose to NHWC.
+bool reorder_profitable(const ConvProblem& p);
+// Whether bf16 pairs are multiplied, in the layout of p.shape.
+bool bf16_nchw_profitable(const ConvProblem& p);
+bool bf16_nhwc_profitable(const ConvProblem& p);
+
+// The rows of all passes, pass after pass, in order of priority; those of one pass (table.cpp).
+ConvTable conv_table();
+ConvTable conv_table(ConvPass pass);
 
 }  // namespace rl::RL_ISA

@@ -45,7 +45,6 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
 
 // 3x3 filters in groups of 2, 4, 8 or 16 channels, Note [Groups in lanes].
 bool grouped_applicable(const ConvShape& s);
-bool grouped_profitable(const ConvShape& s);
 void grouped_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
 void grouped_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);

@@ -1,4 +1,4 @@
-// Convolutions with one input channel per group: the few products of each output are done in place.
+// Convolutions with one input channel per group: the few products of each output are done in pixel.
 #include "cpu/conv/algorithms.h"
 #include "cpu/conv/tuning.h"
 
@@ -11,7 +11,7 @@ bool depthwise_profitable(const ConvShape& s) { return s.out_channels / s.groups
 
 namespace {
 
-// f(out row, in row, tap, first, last): for each tap, the runs of output places whose tap lies inside the input.
+// f(out row, in row, tap, first, last): for each tap, the runs of output pixels whose tap lies inside the input.
 template <class F> void for_taps(const ConvShape& s, int64_t oh, F&& f) {
   for (int64_t kh = 0; kh < s.kernel[1]; ++kh) {
     int64_t ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];

@@ -17,21 +17,22 @@ namespace {
 
 constexpr int kVectors = 2;  // registers of channels taken together
 
-// A row of taps: where in a picture the first place reads, and where its filters begin; steps between taps are equal.
+// A row of taps: where in a image the first pixel reads, and where its filters begin; steps between taps are equal.
 struct TapRow {
   int64_t from, filter;
 };
 
-// R places of V registers. Taps [0, count) of each of `rows`, `tap` numbers apart in what is read.
+// R pixels of V registers. Taps [0, count) of each of `rows`, `tap` elements apart in what is read.
 template <int R, int V> void tile(const TapRow* rows, int64_t row_count, const float* image, const float* filters,
-                                  int64_t count, int64_t tap, int64_t filter_step, int64_t place, const float* bias,
-                                  float* to, int64_t to_step, __mmask16 last) {
+                                  int64_t count, int64_t tap, int64_t filter_step, int64_t pixel, const float* bias,
+                                  bool add, float* to, int64_t to_step, __mmask16 last) {
   Reg acc[R][V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const Reg start = bias ? _mm512_maskz_loadu_ps(v == V - 1 ? last : 0xffff, bias + v * W) : _mm512_setzero_ps();
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) acc[r][v] = start;
+    for (int r = 0; r < R; ++r)
+      acc[r][v] = add ? _mm512_maskz_loadu_ps(v == V - 1 ? last : 0xffff, to + r * to_step + v * W) : start;
   }
   for (int64_t i = 0; i < row_count; ++i) {
     const float *from = image + rows[i].from, *filter = filters + rows[i].filter;
@@ -41,7 +42,7 @@ template <int R, int V> void tile(const TapRow* rows, int64_t row_count, const f
         const Reg f = load(filter + v * W);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-          const float* x = from + r * place + v * W;
+          const float* x = from + r * pixel + v * W;
           acc[r][v] = fma(f, v == V - 1 ? _mm512_maskz_loadu_ps(last, x) : load(x), acc[r][v]);
         }
       }
@@ -52,22 +53,22 @@ template <int R, int V> void tile(const TapRow* rows, int64_t row_count, const f
     for (int v = 0; v < V; ++v) _mm512_mask_storeu_ps(to + r * to_step + v * W, v == V - 1 ? last : 0xffff, acc[r][v]);
 }
 using TileFn = void (*)(const TapRow*, int64_t, const float*, const float*, int64_t, int64_t, int64_t, int64_t,
-                        const float*, float*, int64_t, __mmask16);
+                        const float*, bool, float*, int64_t, __mmask16);
 constexpr int kPlaces = 6;
 template <int V>
 constexpr TileFn kTiles[kPlaces] = {tile<1, V>, tile<2, V>, tile<3, V>, tile<4, V>, tile<5, V>, tile<6, V>};
 constexpr const TileFn* kAllTiles[kVectors] = {kTiles<1>, kTiles<2>};
 
-// R neighbouring places of one register at stride S, K taps of each row side by side: what is read serves all taps that
-// see it. What the first place reads with its first tap is number 0; those in [low, high) are there. `add`: to
+// R neighbouring pixels of one register at stride S, K taps of each row side by side: what is read serves all taps that
+// see it. What the first pixel reads with its first tap is number 0; those in [low, high) are there. `add`: to
 // what is written already.
 template <int S, int K, int R> void stretch(const TapRow* rows, int64_t row_count, const float* image,
-                                            const float* filters, int64_t filter_step, int64_t place, int64_t low,
+                                            const float* filters, int64_t filter_step, int64_t pixel, int64_t low,
                                             int64_t high, const float* bias, bool add, float* to, __mmask16 m) {
   Reg acc[R];
   const Reg start = bias ? _mm512_maskz_loadu_ps(m, bias) : _mm512_setzero_ps();
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) acc[r] = add ? _mm512_maskz_loadu_ps(m, to + r * place) : start;
+  for (int r = 0; r < R; ++r) acc[r] = add ? _mm512_maskz_loadu_ps(m, to + r * pixel) : start;
   for (int64_t i = 0; i < row_count; ++i) {
     const float *from = image + rows[i].from, *filter = filters + rows[i].filter;
     Reg f[K];
@@ -76,14 +77,14 @@ template <int S, int K, int R> void stretch(const TapRow* rows, int64_t row_coun
 #pragma GCC unroll 64
     for (int j = 0; j < S * (R - 1) + K; ++j) {
       if (j < low || j >= high) continue;
-      const Reg x = _mm512_maskz_loadu_ps(m, from + j * place);
+      const Reg x = _mm512_maskz_loadu_ps(m, from + j * pixel);
 #pragma GCC unroll 8
       for (int k = 0; k < K; ++k)
         if (j >= k && (j - k) % S == 0 && (j - k) / S < R) acc[(j - k) / S] = fma(f[k], x, acc[(j - k) / S]);
     }
   }
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) _mm512_mask_storeu_ps(to + r * place, m, acc[r]);
+  for (int r = 0; r < R; ++r) _mm512_mask_storeu_ps(to + r * pixel, m, acc[r]);
 }
 using StretchFn = void (*)(const TapRow*, int64_t, const float*, const float*, int64_t, int64_t, int64_t, int64_t,
                            const float*, bool, float*, __mmask16);
@@ -103,13 +104,13 @@ inline const StretchFn* stretches_of(int64_t stride, int64_t taps) {
   }
 }
 
-// Some output rows of a picture, as calls of the loops above; the same for all pictures and channels.
+// Some output rows of a image, as calls of the loops above; the same for all images and channels.
 struct RowSteps {
   struct Step {
     int64_t first, last;  // of the rows of taps
-    int64_t places, to;   // how many, of stretches the number of their length; where the first is written
+    int64_t pixels, to;   // how many, of stretches the number of their length; where the first is written
     int64_t count, tap, filter_step;
-    int64_t shift, low, high;        // of stretches: where the first place reads, what is there
+    int64_t shift, low, high;        // of stretches: where the first pixel reads, what is there
     const StretchFn* run = nullptr;  // the loops for a stretch
     bool add = false;
   };
@@ -142,13 +143,13 @@ struct Lanes {
         ((pd.start + d * axes[0].out_step) * out_size[1] + ph.start + h * axes[1].out_step) * out_size[2];
     int64_t d0, d1, h0, h1;
     axes[0].seen(pd, d, &d0, &d1), axes[1].seen(ph, h, &h0, &h1);
-    auto read = [&](int64_t place, int64_t kernel) {
+    auto read = [&](int64_t pixel, int64_t kernel) {
       const auto first = static_cast<int64_t>(to.rows.size());
       for (int64_t i = d0; i < d1; ++i)
         for (int64_t j = h0; j < h1; ++j) {
           const RowAxis::Tap &td = axes[0].taps[i], &th = axes[1].taps[j];
           const int64_t id = d * axes[0].in_step + td.offset, ih = h * axes[1].in_step + th.offset;
-          to.rows.push_back({((id * in_size[1] + ih) * in_size[2] + place) * channels,
+          to.rows.push_back({((id * in_size[1] + ih) * in_size[2] + pixel) * channels,
                              ((td.kernel * s.kernel[1] + th.kernel) * s.kernel[2] + kernel) * padded});
         }
       return first;
@@ -184,26 +185,26 @@ struct Lanes {
       }
   }
 
-  // Those rows, for the channels that the pointers begin with.
+  // Those rows, for the channels that the pointers begin with; `add`: to what is there.
   void compute(const RowSteps& all, const float* image, float* to, int vectors, __mmask16 last, const float* filters,
-               const float* bias) const {
+               const float* bias, bool add = false) const {
     for (const RowSteps::Step& t : all.steps) {
       const TapRow* rows = all.rows.data() + t.first;
       if (!t.run) {
-        kAllTiles[vectors - 1][t.places - 1](rows, t.last - t.first, image, filters, t.count, t.tap, t.filter_step,
-                                             axes[2].in_step * channels, bias, to + t.to, axes[2].out_step * channels,
-                                             last);
+        kAllTiles[vectors - 1][t.pixels - 1](rows, t.last - t.first, image, filters, t.count, t.tap, t.filter_step,
+                                             axes[2].in_step * channels, bias, add, to + t.to,
+                                             axes[2].out_step * channels, last);
         continue;
       }
       for (int v = 0; v < vectors; ++v)
-        t.run[t.places](rows, t.last - t.first, image + t.shift + v * W, filters + v * W, t.filter_step, channels,
-                        t.low, t.high, bias ? bias + v * W : nullptr, t.add, to + t.to + v * W,
+        t.run[t.pixels](rows, t.last - t.first, image + t.shift + v * W, filters + v * W, t.filter_step, channels,
+                        t.low, t.high, bias ? bias + v * W : nullptr, add || t.add, to + t.to + v * W,
                         v == vectors - 1 ? last : 0xffff);
     }
   }
 
-  // All rows of a picture.
-  RowSteps picture() const {
+  // All rows of a image.
+  RowSteps whole_image() const {
     RowSteps all;
     for (const RowAxis::Phase& pd : axes[0].phases)
       for (int64_t d = 0; d < pd.count; ++d)
@@ -220,7 +221,7 @@ struct Lanes {
       for (int64_t c = 0; c < channels; ++c) filters[t * padded + c] = w[c * taps + t];
       for (int64_t c = channels; c < padded; ++c) filters[t * padded + c] = 0.0f;
     }
-    const int64_t height = axes[1].places(), deep = axes[0].places();
+    const int64_t height = axes[1].pixels(), deep = axes[0].pixels();
     const double work = static_cast<double>(out_size[2] * axes[1].out_step * axes[0].out_step) *
                         static_cast<double>(channels * (taps + 4));
     const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(4e5 / (work + 1)));

@@ -1,5 +1,5 @@
-// The gradient by one filter for each channel, with channels in the lanes of registers: of pictures with their channels
-// last, and of small ones, which are turned so.
+// The gradient by one filter for each channel, with channels in the lanes of registers: of images with their channels
+// last, and of small ones, which are transposed so.
 #include <algorithm>
 
 #include "base/parallel.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr int kTaps = 6;        // of a row of filters whose gradients are summed together
 constexpr int64_t kPieces = 8;  // of work that are enough
 
-// sums (T, W) += dy * what each of T taps sees, over `count` places
+// sums (T, W) += dy * what each of T taps sees, over `count` pixels
 template <int T> void add_row(int64_t count, const float* dy, int64_t dy_step, const float* x, int64_t x_step,
                               int64_t tap, __mmask16 m, float* sums) {
   Reg acc[T];
@@ -35,14 +35,14 @@ template <int T> void add_row(int64_t count, const float* dy, int64_t dy_step, c
 using AddFn = void (*)(int64_t, const float*, int64_t, const float*, int64_t, int64_t, __mmask16, float*);
 constexpr AddFn kAdd[kTaps] = {add_row<1>, add_row<2>, add_row<3>, add_row<4>, add_row<5>, add_row<6>};
 
-// sums (K, W) += dy * what each of K taps sees, over R neighbouring places at stride S: what is read serves all taps
-// that see it. What the first place reads with its first tap is number 0; those in [low, high) are there.
+// sums (K, W) += dy * what each of K taps sees, over R neighbouring pixels at stride S: what is read serves all taps
+// that see it. What the first pixel reads with its first tap is number 0; those in [low, high) are there.
 template <int S, int K, int R>
-void add_stretch(const float* dy, const float* x, int64_t place, int64_t low, int64_t high, __mmask16 m, float* sums) {
+void add_stretch(const float* dy, const float* x, int64_t pixel, int64_t low, int64_t high, __mmask16 m, float* sums) {
   constexpr int P = K == 3 ? 2 : 1;  // sums side by side: three would wait for themselves
   Reg g[R], acc[P][K];
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) g[r] = _mm512_maskz_loadu_ps(m, dy + r * place);
+  for (int r = 0; r < R; ++r) g[r] = _mm512_maskz_loadu_ps(m, dy + r * pixel);
 #pragma GCC unroll 8
   for (int k = 0; k < K; ++k) {
     acc[0][k] = load(sums + k * W);
@@ -51,7 +51,7 @@ void add_stretch(const float* dy, const float* x, int64_t place, int64_t low, in
 #pragma GCC unroll 64
   for (int j = 0; j < S * (R - 1) + K; ++j) {
     if (j < low || j >= high) continue;
-    const Reg v = _mm512_maskz_loadu_ps(m, x + j * place);
+    const Reg v = _mm512_maskz_loadu_ps(m, x + j * pixel);
 #pragma GCC unroll 8
     for (int k = 0; k < K; ++k)
       if (j >= k && (j - k) % S == 0 && (j - k) / S < R) acc[j % P][k] = fma(g[(j - k) / S], v, acc[j % P][k]);
@@ -74,7 +74,7 @@ const StretchFn* stretches_of(int64_t stride, int64_t taps) {
     default: return kStretches<2, 5>.data();
   }
 }
-// How a row of places and one of taps are cut.
+// How a row of pixels and one of taps are cut.
 struct Cuts {
   std::vector<int64_t> runs;
   std::vector<Stretch> parts;
@@ -82,24 +82,24 @@ struct Cuts {
       : runs(cut_taps(s.stride[2], s.dilation[2], s.kernel[2])), parts(cut_row(s.out[2])) {}
 };
 
-// One picture of a register of channels, `place` numbers from place to place: sums (taps, W).
-void add_picture(const ConvShape& s, const Cuts& cuts, const float* dy, const float* x, int64_t place, __mmask16 m,
-                 float* sums) {
+// One image of a register of channels, `pixel` elements from pixel to pixel: sums (taps, W).
+void add_image(const ConvShape& s, const Cuts& cuts, const float* dy, const float* x, int64_t pixel, __mmask16 m,
+               float* sums) {
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh)
       for (const Stretch& part : cuts.parts) {
         const int64_t first = part.first * s.stride[2] - s.padding[2];
-        const float* side = dy + ((od * s.out[1] + oh) * s.out[2] + part.first) * place;
+        const float* side = dy + ((od * s.out[1] + oh) * s.out[2] + part.first) * pixel;
         for (int64_t kd = 0; kd < s.kernel[0]; ++kd)
           for (int64_t kh = 0; kh < s.kernel[1]; ++kh) {
             const int64_t id = od * s.stride[0] - s.padding[0] + kd * s.dilation[0],
                           ih = oh * s.stride[1] - s.padding[1] + kh * s.dilation[1];
             if (id < 0 || id >= s.in[0] || ih < 0 || ih >= s.in[1]) continue;
-            const float* row = x + ((id * s.in[1] + ih) * s.in[2] + first) * place;
+            const float* row = x + ((id * s.in[1] + ih) * s.in[2] + first) * pixel;
             float* to = sums + (kd * s.kernel[1] + kh) * s.kernel[2] * W;
             int64_t tap = 0;
             for (const int64_t run : cuts.runs) {
-              stretches_of(s.stride[2], run)[part.length](side, row + tap * place, place, -first - tap,
+              stretches_of(s.stride[2], run)[part.length](side, row + tap * pixel, pixel, -first - tap,
                                                           s.in[2] - first - tap, m, to + tap * W);
               tap += run;
             }
@@ -107,10 +107,10 @@ void add_picture(const ConvShape& s, const Cuts& cuts, const float* dy, const fl
       }
 }
 
-// The sums of taps in all images, sixteen channels at a time; runs of images have sums of their own. add(image, first
-// channel, lanes, sums) adds those of one image.
+// The sums of taps (of each channel of a group) in all images, sixteen channels at a time; runs of images have sums of
+// their own. add(image, first channel, lanes, sums) adds those of one image.
 template <class F> void sum_images(const ConvShape& s, float* dw, const F& add) {
-  const int64_t channels = s.groups, blocks = (channels + W - 1) / W, taps = s.taps();
+  const int64_t channels = s.in_channels, blocks = (channels + W - 1) / W, taps = s.taps() * (channels / s.groups);
   const int64_t runs = std::clamp<int64_t>((kPieces + blocks - 1) / blocks, 1, s.batch);
   Scratch<float> sums(runs * blocks * taps * W);
   const double work =
@@ -133,7 +133,7 @@ template <class F> void sum_images(const ConvShape& s, float* dw, const F& add) 
   }
 }
 
-// The same as add_picture for taps of any number and distance, along rows of places.
+// The same as add_image for taps of any number and distance, along rows of pixels.
 void add_rows(const ConvShape& s, const float* dy, const float* x, int64_t channels, __mmask16 m, float* sums) {
   for (int64_t od = 0; od < s.out[0]; ++od)
     for (int64_t oh = 0; oh < s.out[1]; ++oh) {
@@ -146,14 +146,14 @@ void add_rows(const ConvShape& s, const float* dy, const float* x, int64_t chann
           const float* row = x + (id * s.in[1] + ih) * s.in[2] * channels;
           float* at = sums + (kd * s.kernel[1] + kh) * s.kernel[2] * W;
           const int64_t stride = s.stride[2];
-          // Places that see tap k: [low, high).
+          // Pixels that see tap k: [low, high).
           auto low = [&](int64_t k) {
             const int64_t shift = s.padding[2] - k * s.dilation[2];
             return shift <= 0 ? 0 : std::min(s.out[2], (shift + stride - 1) / stride);
           };
           auto high = [&](int64_t k) {
-            const int64_t room = s.in[2] - 1 + s.padding[2] - k * s.dilation[2];
-            return room < 0 ? 0 : std::min(s.out[2], room / stride + 1);
+            const int64_t left_over = s.in[2] - 1 + s.padding[2] - k * s.dilation[2];
+            return left_over < 0 ? 0 : std::min(s.out[2], left_over / stride + 1);
           };
           for (int64_t k = 0; k < s.kernel[2]; k += kTaps) {
             const int64_t count = std::min<int64_t>(kTaps, s.kernel[2] - k), step = s.dilation[2] * channels;
@@ -184,7 +184,7 @@ void depthwise_nhwc_wgrad(const ConvShape& s, float* dw, const float* dy, const 
   const Cuts cuts(s);
   sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
     const float *side = dy + n * s.out_plane() * s.groups + c, *image = x + n * s.in_plane() * s.groups + c;
-    if (!cuts.runs.empty()) add_picture(s, cuts, side, image, s.groups, m, sums);
+    if (!cuts.runs.empty()) add_image(s, cuts, side, image, s.groups, m, sums);
     else add_rows(s, side, image, s.groups, m, sums);
   });
 }
@@ -196,8 +196,22 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
     Scratch<float> image(in * W), side(out * W);
     to_lanes(x + (n * s.groups + c) * in, some, in, image.get());
     to_lanes(dy + (n * s.groups + c) * out, some, out, side.get());
-    if (!cuts.runs.empty()) add_picture(s, cuts, side.get(), image.get(), W, m, sums);
+    if (!cuts.runs.empty()) add_image(s, cuts, side.get(), image.get(), W, m, sums);
     else add_rows(s, side.get(), image.get(), W, m, sums);
+  });
+}
+
+void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
+  const Cuts cuts(s);
+  const int64_t g = s.in_channels / s.groups, in = s.in_plane(), out = s.out_plane();
+  sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
+    Scratch<float> image(in * W), ordered(in * W), side(out * W);
+    to_lanes(x + (n * s.in_channels + c) * in, W, in, image.get());
+    to_lanes(dy + (n * s.in_channels + c) * out, W, out, side.get());
+    for (int64_t j = 0; j < g; ++j) {
+      order_lanes(image.get(), in, g, j, ordered.get());
+      add_image(s, cuts, side.get(), ordered.get(), W, m, sums + j * s.taps() * W);
+    }
   });
 }
 
@@ -205,6 +219,7 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
+void grouped_wgrad(const ConvShape&, float*, const float*, const float*) {}
 void depthwise_nhwc_wgrad(const ConvShape&, float*, const float*, const float*) {}
 void depthwise_reorder_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512

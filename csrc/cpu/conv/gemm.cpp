@@ -8,31 +8,6 @@ extern const MatmulKernels matmul_kernels;
 
 namespace {
 
-struct Matrix {
-  const float* data;
-  int64_t rs, cs;
-};
-// c (m, n) = a (m, k) @ b (k, n) + d, where d is a row or null
-void gemm_rows(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float* c, const float* d) {
-  rl::cpu::gemm(rl::cpu::Gemm<float>{.m = m,
-                                     .n = n,
-                                     .k = k,
-                                     .a = a.data,
-                                     .ars = a.rs,
-                                     .acs = a.cs,
-                                     .b = b.data,
-                                     .brs = b.rs,
-                                     .bcs = b.cs,
-                                     .c = c,
-                                     .crs = n,
-                                     .ccs = 1,
-                                     .alpha = 1.0f,
-                                     .beta = d ? 1.0f : 0.0f,
-                                     .d = d,
-                                     .drs = 0,
-                                     .dcs = 1});
-}
-
 // A dense matrix (rows, columns), or its transpose.
 struct MatrixView {
   int64_t sizes[2], strides[2];
@@ -51,7 +26,7 @@ LoopScalar one_of(DType dtype) {
     case DType::Complex64: one.set(std::complex<float>(1)); break;
     case DType::Complex128: one.set(std::complex<double>(1)); break;
     case DType::Int64: one.set(int64_t{1}); break;
-    default: one.set(1.0f);  // half types compute in float
+    default: one.set(1.0f);  // fp16 and bf16 compute in float
   }
   return one;
 }
@@ -65,16 +40,17 @@ bool is_whole_image(const ConvShape& s) {
   return s.groups == 1 && s.batch > 0 && s.in_channels > 0 && s.out_channels > 0 && rl::cpu::gemm_available();
 }
 void whole_image_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
-  const int64_t k = s.in_channels * s.taps();
-  gemm_rows(s.batch, s.out_channels, k, {x, k, 1}, {w, 1, k}, y, bias);
+  const int64_t k = s.in_channels * s.taps(), o = s.out_channels;
+  for (int64_t n = 0; n < s.batch && bias; ++n) std::copy(bias, bias + o, y + n * o);
+  conv_gemm(false, true, s.batch, o, k, x, k, w, k, bias ? 1.0f : 0.0f, y, o);
 }
 void whole_image_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w) {
-  const int64_t k = s.in_channels * s.taps();
-  gemm_rows(s.batch, k, s.out_channels, {dy, s.out_channels, 1}, {w, k, 1}, dx, nullptr);
+  const int64_t k = s.in_channels * s.taps(), o = s.out_channels;
+  conv_gemm(false, false, s.batch, k, o, dy, o, w, k, 0.0f, dx, k);
 }
 void whole_image_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
-  const int64_t k = s.in_channels * s.taps();
-  gemm_rows(s.out_channels, k, s.batch, {dy, 1, s.out_channels}, {x, k, 1}, dw, nullptr);
+  const int64_t k = s.in_channels * s.taps(), o = s.out_channels;
+  conv_gemm(true, false, o, k, s.batch, dy, o, x, k, 0.0f, dw, k);
 }
 
 // NHWC images are matrices (pixels, channels), and 1x1 filters one of (O, C).

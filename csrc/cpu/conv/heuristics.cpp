@@ -1,4 +1,3 @@
-#include "cpu/conv/heuristics.h"
 
 #include <algorithm>
 

@@ -32,14 +32,21 @@ template <class T> struct Im2colGemm {
   int64_t most_pixels() const { return images * tile; }
   void cut_channels(int64_t least_slices) {
     slices = std::clamp(std::max(ceil_div(rows, tuning::kIm2colRows), least_slices), int64_t{1}, cg);
-    slice = ceil_div(cg, slices), slices = ceil_div(cg, slice);
+    slice = ceil_div(cg, slices);
+    slices = ceil_div(cg, slice);
+  }
+  void one_slice() {
+    slice = cg;
+    slices = 1;
   }
   void cut_pixels(int64_t most) {
     const bool joins = plane <= (pointwise ? tuning::kIm2colPointwisePlane : most / 2);
     images = joins ? std::clamp<int64_t>(most / plane, 1, s.batch) : 1;
-    blocks = ceil_div(s.batch, images), images = ceil_div(s.batch, blocks);
+    blocks = ceil_div(s.batch, images);
+    images = ceil_div(s.batch, blocks);
     tiles = images > 1 ? 1 : std::max<int64_t>(1, (plane + most * 3 / 4) / most);
-    tile = tiles == 1 ? plane : ceil_div(ceil_div(plane, tiles), 32) * 32, tiles = ceil_div(plane, tile);
+    tile = tiles == 1 ? plane : ceil_div(ceil_div(plane, tiles), 32) * 32;
+    tiles = ceil_div(plane, tile);
   }
   // So many pixels that their part of the matrix stays in the second-level cache.
   int64_t pixels_in_cache() const {
@@ -107,10 +114,10 @@ template <class T> struct Im2colGemm {
   }
   void forward(T* y, const T* x, const T* w, const T* bias) {
     cut_channels(1);
-    if (pointwise) slice = cg, slices = 1;
+    if (pointwise) one_slice();
     cut_pixels(pixels_in_cache());
     if (blocks * tiles * s.groups < tuning::kIm2colPieces) {  // one after another, each by all threads
-      slice = cg, slices = 1;
+      one_slice();
       cut_pixels(std::max(most_pixels(), tuning::kIm2colWhole / rows));
       for (int64_t i = 0; i < blocks * tiles * s.groups; ++i)
         forward_piece(y, x, w, bias, i % s.groups, piece(i / s.groups));
@@ -131,7 +138,10 @@ template <class T> struct Im2colGemm {
     for (int64_t t = 0; t < tiles; ++t) {
       const Piece q = piece(block * tiles + t);
       const T* side = side_of(dy, q.n0, g) + q.p0;
-      if (images > 1) join_sides(dy, q, g, sides.get(), ld), side = sides.get();
+      if (images > 1) {
+        join_sides(dy, q, g, sides.get(), ld);
+        side = sides.get();
+      }
       T* image = dx + (q.n0 * s.in_channels + g * cg + c0) * in_plane;
       multiply(true, k, q.count(), og, w + g * og * rows + c0 * taps, rows, side, images > 1 ? ld : plane, T(0),
                is_matrix(q) ? image + q.p0 : matrix.get(), is_matrix(q) ? in_plane : ld);
@@ -142,7 +152,10 @@ template <class T> struct Im2colGemm {
     }
   }
   void input(T* dx, const T* dy, const T* w) {
-    if (og == 0 || plane == 0) return std::fill_n(dx, s.batch * s.in_channels * in_plane, T(0)), void();
+    if (og == 0 || plane == 0) {
+      std::fill_n(dx, s.batch * s.in_channels * in_plane, T(0));
+      return;
+    }
     cut_channels(1);
     cut_pixels(pixels_in_cache());
     cut_channels(ceil_div(tuning::kIm2colPieces, blocks * s.groups));
@@ -178,7 +191,10 @@ template <class T> struct Im2colGemm {
   // added in order.
   void weight(T* dw, const T* dy, const T* x) {
     const int64_t size = s.out_channels * rows, pixels = s.batch * plane;
-    if (pixels == 0) return std::fill_n(dw, size, T(0)), void();
+    if (pixels == 0) {
+      std::fill_n(dw, size, T(0));
+      return;
+    }
     cut_channels(1);
     cut_pixels(pixels_in_cache());
     const int64_t pieces = blocks * tiles, most = std::clamp<int64_t>(tuning::kIm2colSums / size, 1, pieces);

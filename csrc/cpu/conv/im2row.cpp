@@ -1,8 +1,8 @@
-// Convolutions by filters that are nearly as large as the picture.
+// Convolutions by filters that are nearly as large as the image.
 //
 // Note [Windows as rows]
-// Such filters meet few places: seen from a place of the picture nearly all taps see the frame, and a row of results is
-// a lane or two. What is long are the rows of a filter. So windows are the rows of a matrix (places, channels * taps),
+// Such filters meet few pixels: seen from a pixel of the image nearly all taps see padding, and a row of results is
+// a lane or two. What is long are the rows of a filter. So windows are the rows of a matrix (pixels, channels * taps),
 // moved a row of the filter at a time, and products with the filters as they lie give the result and both gradients.
 #include "cpu/conv/algorithms.h"
 #include "cpu/conv/tuning.h"
@@ -11,9 +11,9 @@
 namespace rl::RL_ISA {
 namespace {
 
-// A filter as wide as the picture sees whole rows, which follow each other: the two last dimensions are one.
+// A filter as wide as the image sees whole rows, which follow each other: the two last dimensions are one.
 ConvShape merged(ConvShape s) {
-  for (int turn = 0; turn < 2; ++turn) {
+  for (int round = 0; round < 2; ++round) {
     if (s.kernel[2] != s.in[2] || s.padding[2] != 0 || (s.dilation[2] != 1 && s.kernel[2] > 1) ||
         (s.dilation[1] != 1 && s.kernel[1] > 1))
       break;
@@ -27,9 +27,6 @@ ConvShape merged(ConvShape s) {
   return s;
 }
 
-template <class T> void add_scaled(const T* __restrict from, T by, int64_t count, T* __restrict to) {
-  for (int64_t i = 0; i < count; ++i) to[i] += by * from[i];
-}
 template <class T> void add_row(const T* __restrict from, int64_t count, T* __restrict to) {
   for (int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
@@ -49,7 +46,7 @@ template <class T> struct Windows {
   const ConvShape s;
   int64_t cg = s.in_channels / s.groups, og = s.out_channels / s.groups;  // channels of one group
   int64_t taps = s.taps(), rows = cg * taps, in_plane = s.in_plane(), plane = s.out_plane();
-  // A piece has several small images, or some places of one.
+  // A piece has several small images, or some pixels of one.
   int64_t images = 1, tile = 1, blocks = 1, tiles = 1;
 
   explicit Windows(const ConvShape& shape) : s(merged(shape)) {}
@@ -62,7 +59,7 @@ template <class T> struct Windows {
     tiles = images > 1 ? 1 : (plane + most - 1) / most, tile = (plane + tiles - 1) / tiles;
     tiles = (plane + tile - 1) / tile;
   }
-  // The images and places of a piece.
+  // The images and pixels of a piece.
   struct Piece {
     int64_t n0, n1, p0, p1;
     int64_t count() const { return (n1 - n0) * (p1 - p0); }
@@ -72,8 +69,8 @@ template <class T> struct Windows {
     return {n, std::min(s.batch, n + images), p, std::min(plane, p + tile)};
   }
 
-  // f(row of the picture, from the first of its `channels` on; in the window; first and last number that are inside;
-  // numbers of the row) for each row that the window at place p sees
+  // f(row of the image, from the first of its `channels` on; in the window; first and last number that are inside;
+  // numbers of the row) for each row that the window at pixel p sees
   template <class F> void for_rows(int64_t p, int64_t channels, F&& f) const {
     const int64_t ow = p % s.out[2], oh = p / s.out[2] % s.out[1], od = p / s.out[2] / s.out[1];
     const int64_t start = ow * s.stride[2] - s.padding[2], width = s.kernel[2];
@@ -95,7 +92,7 @@ template <class T> struct Windows {
       for (int64_t i = b; i < s.kernel[2]; ++i) to[at + i] = T(0);
     });
   }
-  // Windows that are one run of the picture each need not be moved.
+  // Windows that are one run of the image each need not be moved.
   bool lie_there() const {
     return cg * s.kernel[0] * s.kernel[1] == 1 && s.padding[0] + s.padding[1] + s.padding[2] == 0 && s.out[0] == 1 &&
            s.out[1] == 1 && (rl::cpu::gemm_available() || s.stride[2] >= s.kernel[2]);
@@ -139,23 +136,8 @@ template <class T> struct Windows {
     });
   }
 
-  // One filter for each channel: what it gives to a window is itself, scaled.
-  void input_single(T* dx, const T* dy, const T* w) const {
-    parallel_for(0, s.batch * s.groups, std::max<int64_t>(1, 32768 / (rows * plane)), [&](int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; ++i) {
-        const int64_t n = i / s.groups, g = i % s.groups;
-        T* image = dx + (n * s.in_channels + g * cg) * in_plane;
-        std::fill(image, image + cg * in_plane, T(0));
-        for (int64_t p = 0; p < plane; ++p)
-          for_rows(p, cg, [&](int64_t to, int64_t at, int64_t a, int64_t b) {
-            add_scaled(w + g * rows + at + a, side_of(dy, n, g)[p], b - a, image + to + a);
-          });
-      }
-    });
-  }
   // Images, groups and slices of channels are independent.
   void input(T* dx, const T* dy, const T* w) {
-    if (og == 1) return input_single(dx, dy, w);
     const int64_t slices = std::min<int64_t>(cg, 8), slice = (cg + slices - 1) / slices, width = slice * taps;
     cut(width, s.groups * slices);
     parallel_for(0, blocks * s.groups * slices, 1, [&](int64_t first, int64_t last) {
@@ -167,7 +149,10 @@ template <class T> struct Windows {
         for (int64_t t = 0; t < tiles; ++t) {
           const Piece q = piece(block * tiles + t);
           const T* side = side_of(dy, q.n0, g) + q.p0;
-          if (images > 1) gather_side(dy, q, g, sides.get()), side = sides.get();
+          if (images > 1) {
+            gather_side(dy, q, g, sides.get());
+            side = sides.get();
+          }
           conv_gemm(true, false, q.count(), k, og, side, images > 1 ? q.count() : plane, w + g * og * rows + c0 * taps,
                     rows, T(0), given.get(), k);
           for (int64_t n = q.n0, at = 0; n < q.n1; ++n) {
@@ -190,13 +175,16 @@ template <class T> struct Windows {
       for (int64_t g = first; g < last; ++g)
         for (int64_t i = 0; i < blocks * tiles; ++i) {
           const Piece q = piece(i);
-          const int64_t places = q.p1 - q.p0;
+          const int64_t pixels = q.p1 - q.p0;
           parallel_for(0, q.count(), std::max<int64_t>(1, 32768 / rows), [&](int64_t from, int64_t to) {
             for (int64_t j = from; j < to; ++j)
-              take(image_of(x, q.n0 + j / places, g), q.p0 + j % places, seen.get() + j * rows);
+              take(image_of(x, q.n0 + j / pixels, g), q.p0 + j % pixels, seen.get() + j * rows);
           });
           const T* side = side_of(dy, q.n0, g) + q.p0;
-          if (images > 1) gather_side(dy, q, g, sides.get()), side = sides.get();
+          if (images > 1) {
+            gather_side(dy, q, g, sides.get());
+            side = sides.get();
+          }
           conv_gemm(false, false, og, rows, q.count(), side, images > 1 ? q.count() : plane, seen.get(), rows,
                     i ? T(1) : T(0), dw + g * og * rows, rows);
         }

@@ -22,7 +22,7 @@ inline __mmask16 lanes(int64_t count) {
   return static_cast<__mmask16>(count >= W ? 0xffffu : count <= 0 ? 0u : (1u << count) - 1);
 }
 
-// Rows of a: packed as [k][R], or `step` apart.
+// Rows of a: packed as [k][R], or with stride `step`.
 template <int R> struct Packed {
   const float* data;
   float at(int r, int64_t p) const { return data[p * R + r]; }
@@ -37,16 +37,11 @@ struct Strided {
     return from[r % 4 * step + p];
   }
 };
-// Rows of b: `step` apart, or anywhere.
+// Rows of b, with stride `step`.
 struct Rows {
   const float* data;
   int64_t step;
   const float* row(int64_t p) const { return data + p * step; }
-};
-struct Scattered {
-  const float* data;
-  const int32_t* offsets;
-  const float* row(int64_t p) const { return data + offsets[p]; }
 };
 
 // c (R rows, V registers) = or += a @ b. What was there is added last, so that sums taken in parts have the errors of

@@ -1,10 +1,10 @@
-// Convolutions of pictures with their channels last, seen from what is written.
+// Convolutions of images with their channels last, seen from what is written.
 //
 // Note [Rows of channels]
-// Where channels lie together, a tap reads rows of them: a dozen places of one output row are a dozen rows of the
+// Where channels lie together, a tap reads rows of them: a dozen pixels of one output row are a dozen rows of the
 // input, equally far apart, and meet the filters like the rows of any product. Taps side by side are one longer sum,
-// because what they read lies side by side too. Taps that see nothing but the frame are left out; where only some
-// places of a dozen see a tap, the input is copied with zeros around.
+// because what they read lies side by side too. Taps that see nothing but padding are left out; where only some
+// pixels of a dozen see a tap, the input is copied with zeros around.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rl::cpu::conv512 {
 
-// One dimension. Written is place start + q * out_step of a phase; its tap reads place q * in_step + offset.
+// One dimension. Written is pixel start + q * out_step of a phase; its tap reads pixel q * in_step + offset.
 struct RowAxis {
   struct Tap {
     int64_t kernel, offset;
@@ -33,7 +33,7 @@ struct RowAxis {
     a.phases.push_back({0, s.out[d], 0, s.kernel[d]});
     return a;
   }
-  // For the gradient by the input: places that leave the same remainder by the stride share their taps.
+  // For the gradient by the input: pixels that leave the same remainder by the stride share their taps.
   static RowAxis input(const ConvShape& s, int d) {
     RowAxis a;
     const int64_t stride = s.stride[d];
@@ -49,18 +49,18 @@ struct RowAxis {
     return a;
   }
 
-  int64_t places() const {  // of the longest phase
+  int64_t pixels() const {  // of the longest phase
     int64_t most = 0;
     for (const Phase& p : phases) most = std::max(most, p.count);
     return most;
   }
-  // The taps of a phase that place q sees.
+  // The taps of a phase that pixel q sees.
   void seen(const Phase& p, int64_t q, int64_t* first, int64_t* last) const {
     *first = p.first, *last = p.last;
     while (*first < *last && q * in_step + taps[*first].offset < 0) ++*first;
     while (*last > *first && q * in_step + taps[*last - 1].offset >= size) --*last;
   }
-  // The lowest and one past the highest place that [q0, q1) read, be they there or not.
+  // The lowest and one past the highest pixel that [q0, q1) read, be they there or not.
   void reach(int64_t q0, int64_t q1, int64_t* low, int64_t* high) const {
     int64_t a = INT64_MAX, b = INT64_MIN;
     for (const Tap& t : taps) a = std::min(a, t.offset), b = std::max(b, t.offset);

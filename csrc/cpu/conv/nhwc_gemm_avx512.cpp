@@ -1,4 +1,4 @@
-// Convolutions of pictures with their channels last, and their gradients by the input (Note [Rows of channels]).
+// Convolutions of images with their channels last, and their gradients by the input (Note [Rows of channels]).
 #include <algorithm>
 #include <cstring>
 
@@ -33,7 +33,7 @@ template <class T> struct RowConv {
 
   bool copies = false;  // what is read gets zeros around
   int64_t panels = (out + kPanel - 1) / kPanel, sum = 0, padded = 0;
-  int64_t images = 1, rows = 1, cols = 1, down = 1, across = 1;  // of a piece; pieces along a picture
+  int64_t images = 1, rows = 1, cols = 1, down = 1, across = 1;  // of a piece; pieces along a image
 
   int64_t panel_width(int64_t panel) const { return out - panel * kPanel > W ? kPanel : W; }
 
@@ -50,7 +50,7 @@ template <class T> struct RowConv {
       copies = copies || (run < kFewPlaces && run < p.count);
     }
     if (groups > 1) copies = true;  // channels of a group are put together
-    const int64_t deep = axes[0].places(), high = axes[1].places(), wide = axes[2].places();
+    const int64_t deep = axes[0].pixels(), high = axes[1].pixels(), wide = axes[2].pixels();
     const int64_t shares = std::min(kPieces, panels * groups);  // pieces along the channels
     const int64_t most = std::clamp<int64_t>(batch * deep * high * wide * shares / kPieces, 32, kPlaces);
     auto even = [](int64_t size, int64_t part) {
@@ -85,7 +85,7 @@ template <class T> struct RowConv {
     }
   }
 
-  // Places of an output row that follow each other, and the taps that they meet.
+  // Pixels of an output row that follow each other, and the taps that they meet.
   struct Tile {
     int64_t to, from, count, first, last;
   };
@@ -118,17 +118,17 @@ template <class T> struct RowConv {
       }
   }
 
-  // Rows of what is read, of one image and group: in place, or copied.
+  // Rows of what is read, of one image and group: in pixel, or copied.
   struct Rows {
-    const T* data;  // place 0 of row 0
-    int64_t place, row, plane, low[3] = {0, 0, 0};
+    const T* data;  // pixel 0 of row 0
+    int64_t pixel, row, plane, low[3] = {0, 0, 0};
     const T* at(int64_t d, int64_t h, int64_t w) const {
-      return data + (d - low[0]) * plane + (h - low[1]) * row + (w - low[2]) * place;
+      return data + (d - low[0]) * plane + (h - low[1]) * row + (w - low[2]) * pixel;
     }
   };
   Rows in_place(int64_t n, int64_t g) const {
-    const int64_t place = groups * in, row = in_size[2] * place;
-    return {x + n * in_size[0] * in_size[1] * row + g * in, place, row, in_size[1] * row};
+    const int64_t pixel = groups * in, row = in_size[2] * pixel;
+    return {x + n * in_size[0] * in_size[1] * row + g * in, pixel, row, in_size[1] * row};
   }
   int64_t copy_size(const int64_t* low, const int64_t* high) const {
     return (high[0] - low[0]) * (high[1] - low[1]) * (high[2] - low[2]) * in;
@@ -146,13 +146,13 @@ template <class T> struct RowConv {
         const T* source = from.at(d, h, a);
         if (groups == 1) std::memcpy(at, source, static_cast<size_t>((b - a) * in) * sizeof(T));
         else
-          for (int64_t i = a; i < b; ++i, at += in, source += from.place)
+          for (int64_t i = a; i < b; ++i, at += in, source += from.pixel)
             std::memcpy(at, source, static_cast<size_t>(in) * sizeof(T));
       }
     return to;
   }
 
-  // c = or += the places of a tile, at `count` numbers from `a` on for each.
+  // c = or += the pixels of a tile, at `count` elements from `a` on for each.
   void multiply(int64_t rows, int64_t count, const T* a, int64_t step, const T* b, int64_t width, T* c, int64_t c_step,
                 const T* start, typename Vec<T>::Mask last, bool& add) const {
     const BlockFn<T> run = (width > W ? blocks_of<T, 2>(false, true) : blocks_of<T, 1>(false, true))[rows];
@@ -161,22 +161,22 @@ template <class T> struct RowConv {
           last);
   }
 
-  // The places [q0, q1) of image n, for the channels of a panel.
+  // The pixels [q0, q1) of image n, for the channels of a panel.
   void compute(const Rows& from, int64_t n, int64_t g, int64_t panel, const int64_t* q0, const int64_t* q1,
                const std::vector<Tile>& all, const T* packed) const {
-    const int64_t width = panel_width(panel), channel = g * out + panel * kPanel, place = groups * out;
+    const int64_t width = panel_width(panel), channel = g * out + panel * kPanel, pixel = groups * out;
     const T* filters = packed + (g * padded + panel * kPanel) * sum;
     const T* start = bias ? bias + channel : nullptr;
     const auto last = first_lanes<T>(out - panel * kPanel - (width - W));
-    const bool together = from.place == in;
+    const bool together = from.pixel == in;
     auto row_of = [&](int64_t od, int64_t d, const RowAxis::Phase& pd, int64_t oh, int64_t h,
                       const RowAxis::Phase& ph) {
       int64_t d0, d1, h0, h1;
       axes[0].seen(pd, d, &d0, &d1), axes[1].seen(ph, h, &h0, &h1);
-      T* to_row = y + (((n * out_size[0] + od) * out_size[1] + oh) * out_size[2]) * place + channel;
+      T* to_row = y + (((n * out_size[0] + od) * out_size[1] + oh) * out_size[2]) * pixel + channel;
       for (const Tile& t : all) {
-        T* c = to_row + t.to * place;
-        const int64_t c_step = axes[2].out_step * place;
+        T* c = to_row + t.to * pixel;
+        const int64_t c_step = axes[2].out_step * pixel;
         bool add = false;
         for (int64_t i = d0; i < d1; ++i)
           for (int64_t j = h0; j < h1; ++j) {
@@ -188,7 +188,7 @@ template <class T> struct RowConv {
               while (together && next < t.last && axes[2].taps[next].offset == axes[2].taps[next - 1].offset + 1)
                 ++next;
               multiply(t.count, (next - k) * in, from.at(id, ih, t.from + axes[2].taps[k].offset),
-                       axes[2].in_step * from.place, b + k * in * width, width, c, c_step, start, last, add);
+                       axes[2].in_step * from.pixel, b + k * in * width, width, c, c_step, start, last, add);
               k = next;
             }
           }
@@ -213,7 +213,7 @@ template <class T> struct RowConv {
                  [&](int64_t first, int64_t last) {
                    for (int64_t i = first; i < last; ++i) pack(i / registers, i % registers, packed.get());
                  });
-    const int64_t deep = axes[0].places(), high = axes[1].places(), wide = axes[2].places();
+    const int64_t deep = axes[0].pixels(), high = axes[1].pixels(), wide = axes[2].pixels();
     const int64_t parts = (batch + images - 1) / images * (images > 1 ? 1 : deep) * down * across;
     const int64_t chunks = std::clamp<int64_t>((kPieces + parts * groups - 1) / (parts * groups), 1, panels);
     const double work = static_cast<double>(images * rows * cols) * static_cast<double>(sum * out) /
@@ -222,7 +222,7 @@ template <class T> struct RowConv {
     const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(1e6 / (work + 1)));
     parallel_for(0, chunks * groups * parts, grain, [&](int64_t first, int64_t last) {
       Scratch<T> memory;
-      int64_t room = 0;
+      int64_t capacity = 0;
       std::vector<Tile> all;
       std::vector<Rows> from;
       for (int64_t i = first; i < last; ++i) {
@@ -242,7 +242,7 @@ template <class T> struct RowConv {
           for (int d = 0; d < 2; ++d)
             low[d] = std::clamp<int64_t>(low[d], 0, in_size[d]), top[d] = std::clamp(top[d], low[d], in_size[d]);
           const int64_t size = copy_size(low, top);
-          if (room < size * (n1 - n0)) memory.reset(room = size * (n1 - n0));
+          if (capacity < size * (n1 - n0)) memory.reset(capacity = size * (n1 - n0));
           for (int64_t n = n0; n < n1; ++n) from.push_back(copied(n, g, low, top, memory.get() + (n - n0) * size));
         } else {
           for (int64_t n = n0; n < n1; ++n) from.push_back(in_place(n, g));
@@ -271,17 +271,17 @@ template <class T> void run_rows(const ConvShape& s, T* y, const T* x, const T* 
   auto met = static_cast<int64_t>(r.axes[2].taps.size());
   for (int64_t i = 0; i < met; ++i) rank[r.axes[2].taps[i].kernel] = i;
   for (int64_t& i : rank)
-    if (i < 0) i = met++;  // meets no place
-  auto place = [&](int64_t t) { return (t / width * width + rank[t % width]) * r.in; };
+    if (i < 0) i = met++;  // meets no pixel
+  auto pixel = [&](int64_t t) { return (t / width * width + rank[t % width]) * r.in; };
   r.group_step = r.in * r.out * taps;
   if (input) {
     r.outer = r.in, r.outer_step = r.out * taps, r.columns = taps;
     r.lane_step = s.filters_last ? 1 : taps, r.column_step = s.filters_last ? r.out : 1;
-    for (int64_t t = 0; t < taps; ++t) r.to.push_back(static_cast<int32_t>(place(t)));
+    for (int64_t t = 0; t < taps; ++t) r.to.push_back(static_cast<int32_t>(pixel(t)));
   } else {
     r.outer = 1, r.outer_step = 0, r.columns = r.in * taps, r.lane_step = r.columns, r.column_step = 1;
     for (int64_t i = 0; i < r.columns; ++i)
-      r.to.push_back(static_cast<int32_t>(s.filters_last ? place(i / r.in) + i % r.in : place(i % taps) + i / taps));
+      r.to.push_back(static_cast<int32_t>(s.filters_last ? pixel(i / r.in) + i % r.in : pixel(i % taps) + i / taps));
   }
   r.run();
 }

@@ -1,4 +1,4 @@
-// Rows of places in parts whose sums are in registers together. Included by the conv512 files that have loops for such
+// Rows of pixels in parts whose sums are in registers together. Included by the conv512 files that have loops for such
 // parts, one for each length: so there are few lengths.
 #pragma once
 #include <array>
@@ -17,7 +17,7 @@ struct Stretch {
   int length;  // its number among the lengths
 };
 
-// A row of n places, in as few and as long parts as do: a part costs as much as two or three places more, and a short
+// A row of n pixels, in as few and as long parts as do: a part costs as much as two or three pixels more, and a short
 // one leaves the multipliers waiting.
 inline std::vector<Stretch> cut_row(int64_t n) {
   constexpr int64_t kCost[kLengths] = {10, 12, 14, 19, 21, 32}, kWhole = 28;

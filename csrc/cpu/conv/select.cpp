@@ -6,7 +6,6 @@
 #include "backend/matmul.h"
 #include "backend/precision.h"
 #include "cpu/conv/algorithms.h"
-#include "cpu/conv/table.h"
 #include "cpu/features.h"
 #include "cpu/simd/vec.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 constexpr uint32_t bit(DType t) { return uint32_t{1} << static_cast<int>(t); }
 bool is_low(DType t) { return t == DType::Float16 || t == DType::BFloat16; }
-// Rows that do not know half types get their floats.
+// Rows that do not know fp16 and bf16 get their floats.
 bool is_native(const ConvAlgorithm& row, DType t) { return row.dtypes & bit(t); }
 bool takes_dtype(const ConvAlgorithm& row, DType t) {
   return is_native(row, t) || (is_low(t) && is_native(row, DType::Float32));

@@ -1,13 +1,11 @@
 // The table of convolution algorithms. For each pass the first row that is applicable and profitable computes it; so
 // that rows for NHWC, which are for NHWC tensors alone, come before those for NCHW that are slower than they are by
 // more than copies cost. README.md lists when each row runs; how rows compute stands in their own files.
-#include "cpu/conv/table.h"
 
 #include <type_traits>
 
 #include "cpu/conv/algorithms.h"
 #include "cpu/conv/avx512.h"
-#include "cpu/conv/heuristics.h"
 #include "cpu/conv/reorder.h"
 
 namespace rl::RL_ISA {
@@ -136,7 +134,7 @@ constexpr ConvAlgorithm kTable[] = {
   {.name = "depthwise_nhwc", .isa = Avx512, .dtypes = kFloat, .pass = Forward, .applicable = of_shape<conv512::depthwise_nhwc_applicable>,
    .profitable = of_shape<conv512::depthwise_reorder_profitable>, .run = run<float, conv512::depthwise_reorder_forward>},
   {.name = "grouped", .isa = Avx512, .dtypes = kFloat, .pass = Forward, .applicable = of_shape<conv512::grouped_applicable>,
-   .profitable = of_shape<conv512::grouped_profitable>, .run = run<float, conv512::grouped_forward>},
+   .run = run<float, conv512::grouped_forward>},
   {.name = "winograd_avx512", .isa = Avx512, .dtypes = kFloat, .pass = Forward, .applicable = of_shape<conv512::winograd_applicable>,
    .profitable = of_shape<conv512::winograd_profitable>, .workspace = of_shape<conv512::winograd_workspace>, .run = run<float, conv512::winograd_forward>},
   {.name = "winograd", .dtypes = kFloat, .pass = Forward, .applicable = of_shape<winograd_applicable>,
@@ -169,7 +167,7 @@ constexpr ConvAlgorithm kTable[] = {
   {.name = "depthwise_nhwc", .isa = Avx512, .dtypes = kFloat, .pass = Input, .applicable = of_shape<conv512::depthwise_nhwc_applicable>,
    .profitable = of_shape<conv512::depthwise_reorder_profitable>, .run = run<float, conv512::depthwise_reorder_dgrad>},
   {.name = "grouped", .isa = Avx512, .dtypes = kFloat, .pass = Input, .applicable = of_shape<conv512::grouped_applicable>,
-   .profitable = of_shape<conv512::grouped_profitable>, .run = run<float, conv512::grouped_dgrad>},
+   .run = run<float, conv512::grouped_dgrad>},
   {.name = "winograd_avx512", .isa = Avx512, .dtypes = kFloat, .pass = Input, .applicable = of_dgrad<conv512::winograd_applicable>,
    .profitable = of_dgrad<conv512::winograd_profitable>, .workspace = of_dgrad<conv512::winograd_workspace>, .run = run<float, dgrad_by<conv512::winograd>>},
   {.name = "winograd", .dtypes = kFloat, .pass = Input, .applicable = of_dgrad<winograd_applicable>,
@@ -198,7 +196,7 @@ constexpr ConvAlgorithm kTable[] = {
   {.name = "depthwise_nhwc", .isa = Avx512, .dtypes = kFloat, .pass = Weight, .applicable = of_shape<conv512::depthwise_nhwc_applicable>,
    .profitable = of_shape<conv512::depthwise_reorder_profitable>, .run = run<float, conv512::depthwise_reorder_wgrad>},
   {.name = "grouped", .isa = Avx512, .dtypes = kFloat, .pass = Weight, .applicable = of_shape<conv512::grouped_applicable>,
-   .profitable = of_shape<conv512::grouped_profitable>, .run = run<float, conv512::grouped_wgrad>},
+   .run = run<float, conv512::grouped_wgrad>},
   {.name = "depthwise", .dtypes = kFloats, .pass = Weight, .applicable = of_shape<depthwise_applicable>,
    .profitable = of_shape<depthwise_profitable>, .run = run_floats<depthwise_wgrad<float>, depthwise_wgrad<double>>},
   {.name = "im2col", .dtypes = kComputed, .pass = Weight, .applicable = always,

@@ -15,7 +15,7 @@
 namespace rl::cpu::conv512 {
 namespace {
 
-// Where filter (o, c) begins, and whether it is turned by 180 degrees.
+// Where filter (o, c) begins, and whether it is rotated by 180 degrees.
 struct Filters {
   const float* w;
   int64_t out, in;  // filters
@@ -25,9 +25,9 @@ struct Filters {
 
 // Panels of eight output channels: u (36, panels, C, 8), channels past the end are zeros. False for large values.
 bool transform_filters(const Filters& f, int64_t panel0, int64_t panel1, float* u, int64_t step) {
-  alignas(64) int32_t places[W];
-  for (int l = 0; l < W; ++l) places[l] = static_cast<int32_t>(l % kRows * f.out_step + l / kRows * f.in_step);
-  __m512i index = _mm512_load_si512(places);
+  alignas(64) int32_t offsets[W];
+  for (int l = 0; l < W; ++l) offsets[l] = static_cast<int32_t>(l % kRows * f.out_step + l / kRows * f.in_step);
+  __m512i index = _mm512_load_si512(offsets);
   Largest largest;
   for (int64_t panel = panel0; panel < panel1; ++panel) {
     float* to = u + (panel - panel0) * f.in * kRows;
@@ -104,7 +104,7 @@ struct Plan {
   int64_t tiles = s.batch * ((s.out[1] + kTile - 1) / kTile) * ((s.out[2] + kTile - 1) / kTile);
   int64_t vecs = (tiles + W - 1) / W;
   bool by_tiles = vecs >= 12;  // else by output channels: the filters are transformed where they are used
-  int64_t u_step = apart(panels * C * kRows), v_step = apart(C * vecs * W);
+  int64_t u_step = plane_stride(panels * C * kRows), v_step = plane_stride(C * vecs * W);
 
   int64_t workspace() const { return kPoints * (by_tiles ? u_step : v_step) * static_cast<int64_t>(sizeof(float)); }
 
@@ -148,24 +148,24 @@ bool run_by_tiles(const Plan& plan, const Filters& f, float* y, const float* x, 
     if (!transform_filters(f, first, last, u + first * C * kRows, plan.u_step)) fine = false;
   });
   if (!fine) return false;
-  // Output channels are taken in turns, so that their products stay in the cache.
-  int64_t turn_panels = std::min<int64_t>(plan.panels, 16);
+  // Output channels are taken in groups, so that their products stay in the cache.
+  int64_t group_panels = std::min<int64_t>(plan.panels, 16);
   parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
     Tiles t{s};
-    Scratch<float> lines(t.lines_size()), v(kPoints * apart(C * W * kVecs)),
-        m(kPoints * apart(turn_panels * kRows * W * kVecs));
+    Scratch<float> lines(t.lines_size()), v(kPoints * plane_stride(C * W * kVecs)),
+        m(kPoints * plane_stride(group_panels * kRows * W * kVecs));
     Largest largest;
     for (int64_t b = first; b < last; ++b) {
       int64_t vec0 = plan.vecs * b / blocks;
       int n = static_cast<int>(plan.vecs * (b + 1) / blocks - vec0);
-      int64_t ld = W * n, vs = apart(C * ld), ms = apart(turn_panels * kRows * ld);
+      int64_t ld = W * n, vs = plane_stride(C * ld), ms = plane_stride(group_panels * kRows * ld);
       t.describe(vec0 * W, n);
       for (int64_t c = 0; c < C; ++c) {
         make_lines<false>(t, x + c * s.in_plane(), C * s.in_plane(), lines.get(), largest);
         for (int vec = 0; vec < n; ++vec) take_tiles<false>(t, vec, lines.get(), v.get() + c * ld + vec * W, vs);
       }
-      for (int64_t panel = 0; panel < plan.panels; panel += turn_panels) {
-        int64_t end = std::min(plan.panels, panel + turn_panels);
+      for (int64_t panel = 0; panel < plan.panels; panel += group_panels) {
+        int64_t end = std::min(plan.panels, panel + group_panels);
         plan.multiply(u + panel * C * kRows, plan.u_step, panel, end, v.get(), vs, ld, n, m.get(), ms);
         plan.give(t, panel, end, m.get(), ms, n, y, bias);
       }
@@ -202,14 +202,14 @@ bool run_by_channels(const Plan& plan, const Filters& f, float* y, const float* 
   int64_t bytes = kPoints * plan.v_step * static_cast<int64_t>(sizeof(float));
   int64_t grain = std::clamp<int64_t>(std::min(bytes / (600 << 10), plan.panels / 8), 1, 4);
   parallel_for(0, plan.panels, grain, [&](int64_t first, int64_t last) {
-    int64_t us = apart((last - first) * C * kRows);
+    int64_t us = plane_stride((last - first) * C * kRows);
     Tiles t{s};
-    Scratch<float> u(kPoints * us), m(kPoints * apart((last - first) * kRows * W * kVecs));
+    Scratch<float> u(kPoints * us), m(kPoints * plane_stride((last - first) * kRows * W * kVecs));
     if (!transform_filters(f, first, last, u.get(), us)) fine = false;
     for (int64_t b = 0; b < blocks; ++b) {
       int64_t vec0 = first_vec(b);
       int n = static_cast<int>(first_vec(b + 1) - vec0);
-      int64_t ms = apart((last - first) * kRows * W * n);
+      int64_t ms = plane_stride((last - first) * kRows * W * n);
       t.describe(vec0 * W, n);
       plan.multiply(u.get(), us, first, last, v + vec0 * W, plan.v_step, ld, n, m.get(), ms);
       plan.give(t, first, last, m.get(), ms, n, y, bias);

@@ -1,8 +1,8 @@
 // Dilated 3x3 filters by Winograd's way.
 //
-// Note [Parts of a dilated picture]
-// With dilation d, places that leave the same remainders by d meet each other alone: they are a picture of their own,
-// on which the filter is not dilated. So the picture is dealt out into d * d smaller ones, which are one batch, and the
+// Note [Parts of a dilated image]
+// With dilation d, pixels that leave the same remainders by d meet each other alone: they are a image of their own,
+// on which the filter is not dilated. So the image is dealt out into d * d smaller ones, which are one batch, and the
 // results are put back. Where sizes are no multiples of d, parts have zeros at their end, and results nobody wants.
 #include "cpu/conv/algorithms.h"
 #include "cpu/conv/avx512.h"
@@ -31,8 +31,8 @@ struct Parts {
   int64_t x_size() const { return each.batch * each.in_channels * each.in_plane(); }
   int64_t y_size() const { return each.batch * each.out_channels * each.out_plane(); }
 
-  // f(row of a picture, row of its first part, step to the next part, places of a part's row that there are not) for
-  // all rows of the parts; the picture's row is null where it has none.
+  // f(row of a image, row of its first part, step to the next part, pixels of a part's row that there are not) for
+  // all rows of the parts; the image's row is null where it has none.
   template <class F> void rows(int64_t channels, const int64_t* size, const int64_t* part, const F& f) const {
     const int64_t down = s.dilation[1], across = s.dilation[2], area = part[1] * part[2];
     parallel_for(0, s.batch * channels, std::max<int64_t>(1, 16384 / (size[1] * size[2])),
@@ -45,14 +45,14 @@ struct Parts {
                    }
                  });
   }
-  // How many places the part that begins at column r has in a row of n.
-  static int64_t places(int64_t n, int64_t r, int64_t step) { return n > r ? (n - r + step - 1) / step : 0; }
+  // How many pixels the part that begins at column r has in a row of n.
+  static int64_t pixels(int64_t n, int64_t r, int64_t step) { return n > r ? (n - r + step - 1) / step : 0; }
 
   void deal(int64_t channels, const int64_t* size, const int64_t* part, const float* from, float* to) const {
     const int64_t across = s.dilation[2], next = channels * part[1] * part[2];
     rows(channels, size, part, [&](int64_t row, int64_t at) {
       for (int64_t r = 0; r < across; ++r, at += next) {
-        const int64_t n = row < 0 ? 0 : places(size[2], r, across);
+        const int64_t n = row < 0 ? 0 : pixels(size[2], r, across);
         if (n)
           gather_items<float>(reinterpret_cast<char*>(to + at), reinterpret_cast<const char*>(from + row + r),
                               across * static_cast<int64_t>(sizeof(float)), n);
@@ -64,7 +64,7 @@ struct Parts {
     const int64_t across = s.dilation[2], next = channels * part[1] * part[2];
     rows(channels, size, part, [&](int64_t row, int64_t at) {
       for (int64_t r = 0; row >= 0 && r < across; ++r, at += next)
-        for (int64_t j = 0, n = places(size[2], r, across); j < n; ++j) to[row + r + j * across] = from[at + j];
+        for (int64_t j = 0, n = pixels(size[2], r, across); j < n; ++j) to[row + r + j * across] = from[at + j];
     });
   }
   void deal_x(const float* x, float* to) const { deal(s.in_channels, s.in, each.in, x, to); }
@@ -73,8 +73,8 @@ struct Parts {
   void collect_y(const float* from, float* y) const { collect(s.out_channels, s.out, each.out, from, y); }
 };
 
-// The convolution that gives dx: of dy by the turned filters.
-ConvShape turned(const ConvShape& s) {
+// The convolution that gives dx: of dy by the flipped filters.
+ConvShape flipped_shape(const ConvShape& s) {
   ConvShape r = s;
   std::swap(r.in_channels, r.out_channels);
   for (int d = 1; d < 3; ++d) std::swap(r.in[d], r.out[d]), r.padding[d] = s.kernel[d] - 1 - s.padding[d];
@@ -85,7 +85,7 @@ bool runs_avx512(const ConvShape& s) {
   return conv512::winograd_applicable(s) &&
          (conv512::winograd_profitable(s) || !winograd_applicable(s) || !winograd_profitable(s));
 }
-int64_t winograd_room(const ConvShape& s) {
+int64_t winograd_bytes(const ConvShape& s) {
   return runs_avx512(s) ? conv512::winograd_workspace(s) : winograd_workspace(s);
 }
 bool run_winograd(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool flipped) {
@@ -93,10 +93,10 @@ bool run_winograd(const ConvShape& s, float* y, const float* x, const float* w, 
 }
 
 // Memory for the parts of x and y, and behind them for Winograd's way.
-struct Room {
+struct Buffers {
   Scratch<float> own;
   float *x, *y;
-  Room(Parts& parts, const ConvShape& s) {
+  Buffers(Parts& parts, const ConvShape& s) {
     if (!s.workspace) own.reset(parts.x_size() + parts.y_size());
     x = s.workspace ? static_cast<float*>(s.workspace) : own.get(), y = x + parts.x_size();
     if (s.workspace) parts.each.workspace = y + (parts.y_size() + 15) / 16 * 16;
@@ -113,7 +113,7 @@ bool dilated_applicable(const ConvShape& s, ConvPass pass) {
       return false;
   const ConvShape each = Parts(s).each;
   if (pass == ConvPass::Weight) return conv512::winograd_applicable(each);
-  const ConvShape r = pass == ConvPass::Input ? turned(each) : each;
+  const ConvShape r = pass == ConvPass::Input ? flipped_shape(each) : each;
   return conv512::winograd_applicable(r) || winograd_applicable(r);
 }
 
@@ -127,7 +127,7 @@ bool dilated_profitable(const ConvShape& s, ConvPass pass) {
   if (wanted < tuning::kDilatedUsefulOutputs) return false;
   const ConvShape each = Parts(s).each;
   if (pass == ConvPass::Weight) return conv512::winograd_profitable(each);
-  const ConvShape r = pass == ConvPass::Input ? turned(each) : each;
+  const ConvShape r = pass == ConvPass::Input ? flipped_shape(each) : each;
   return (conv512::winograd_applicable(r) && conv512::winograd_profitable(r)) ||
          (winograd_applicable(r) && winograd_profitable(r));
 }
@@ -136,32 +136,32 @@ int64_t dilated_workspace(const ConvShape& s, ConvPass pass) {
   const Parts parts(s);
   const int64_t copies = (parts.x_size() + parts.y_size() + 32) * static_cast<int64_t>(sizeof(float));
   if (pass == ConvPass::Weight) return copies + conv512::winograd_wgrad_workspace(parts.each);
-  return copies + winograd_room(pass == ConvPass::Input ? turned(parts.each) : parts.each);
+  return copies + winograd_bytes(pass == ConvPass::Input ? flipped_shape(parts.each) : parts.each);
 }
 
 bool dilated_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
   Parts parts(s);
-  const Room room(parts, s);
-  parts.deal_x(x, room.x);
-  if (!run_winograd(parts.each, room.y, room.x, w, bias, false)) return false;
-  parts.collect_y(room.y, y);
+  const Buffers buffers(parts, s);
+  parts.deal_x(x, buffers.x);
+  if (!run_winograd(parts.each, buffers.y, buffers.x, w, bias, false)) return false;
+  parts.collect_y(buffers.y, y);
   return true;
 }
 
 bool dilated_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
   Parts parts(s);
-  const Room room(parts, s);
-  parts.deal_y(dy, room.y);
-  if (!run_winograd(turned(parts.each), room.x, room.y, w, bias, true)) return false;
-  parts.collect_x(room.x, dx);
+  const Buffers buffers(parts, s);
+  parts.deal_y(dy, buffers.y);
+  if (!run_winograd(flipped_shape(parts.each), buffers.x, buffers.y, w, bias, true)) return false;
+  parts.collect_x(buffers.x, dx);
   return true;
 }
 
 bool dilated_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
   Parts parts(s);
-  const Room room(parts, s);
-  parts.deal_x(x, room.x), parts.deal_y(dy, room.y);
-  return conv512::winograd_wgrad(parts.each, dw, room.y, room.x);
+  const Buffers buffers(parts, s);
+  parts.deal_x(x, buffers.x), parts.deal_y(dy, buffers.y);
+  return conv512::winograd_wgrad(parts.each, dw, buffers.y, buffers.x);
 }
 
 }  // namespace rl::RL_ISA

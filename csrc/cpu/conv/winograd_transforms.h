@@ -17,17 +17,17 @@ constexpr int kMostTiles = W * kVecs;     // of one block
 constexpr unsigned kLarge = 0x5d5e0b6bu;  // bits of 1e18: from there on Winograd is not used
 
 // Planes of points are set apart by more than their size, else all would fall into the same sets of the cache.
-inline int64_t apart(int64_t size) { return (size + W - 1) / W * W + W; }
+inline int64_t plane_stride(int64_t size) { return (size + W - 1) / W * W + W; }
 
 // Note [The order of tiles]
 // Tiles are numbered along rows of tiles, rows down an image, images one after the other, and cut into sixteens. Lane
 // 4 l + q of a register holds tile 4 q + l of its sixteen: then four neighbouring tiles of a row are one load, and a
-// turn of quarters brings equal columns together.
+// transpose of quarters brings equal columns together.
 struct Tiles {
   struct One {
     int64_t image;       // number of the image
     int32_t row, col;    // of the first output
-    int32_t rows, cols;  // how many outputs lie inside the picture
+    int32_t rows, cols;  // how many outputs lie inside the image
     int32_t at;          // of the first input in the lines
   };
   const ConvShape& s;
@@ -115,7 +115,7 @@ inline void spread_points(const Reg* d, Reg* r) {
 }
 // The transforms back run in double, half a register at a time: their sums cancel, and so each value is rounded once.
 using Wide = __m512d;
-inline Wide all_wide(double x) { return _mm512_set1_pd(x); }
+inline Wide all_pd(double x) { return _mm512_set1_pd(x); }
 inline Wide fma(Wide a, Wide b, Wide c) { return _mm512_fmadd_pd(a, b, c); }
 template <int N, class F> [[gnu::always_inline]] inline void in_double(const Reg* m, Reg* r, const F& f) {
   __m256 half[2][N];
@@ -137,9 +137,9 @@ inline void output_points(const Reg* m, Reg* r) {
   in_double<kTile>(m, r, [](const Wide* w, Wide* y) __attribute__((always_inline)) {
     Wide s12 = w[1] + w[2], d12 = w[1] - w[2], s34 = w[3] + w[4], d34 = w[3] - w[4];
     y[0] = w[0] + (s12 + s34);
-    y[1] = fma(all_wide(kB), d34, all_wide(kA) * d12);
-    y[2] = fma(all_wide(kB2), s34, all_wide(kA2) * s12);
-    y[3] = fma(all_wide(kB2 * kB), d34, fma(all_wide(kA2 * kA), d12, w[5]));
+    y[1] = fma(all_pd(kB), d34, all_pd(kA) * d12);
+    y[2] = fma(all_pd(kB2), s34, all_pd(kA2) * s12);
+    y[3] = fma(all_pd(kB2 * kB), d34, fma(all_pd(kA2 * kA), d12, w[5]));
   });
 }
 // G along one axis: six values from three.
@@ -156,11 +156,11 @@ inline void filter_points(const Reg* g, Reg* r) {
 // G' along one axis: three values from six.
 inline void filter_sums(const Reg* m, Reg* r) {
   in_double<3>(m, r, [](const Wide* w, Wide* y) __attribute__((always_inline)) {
-    Wide s12 = all_wide(kGA) * (w[1] + w[2]), d12 = all_wide(kGA) * (w[1] - w[2]);
-    Wide s34 = all_wide(kGB) * (w[3] + w[4]), d34 = all_wide(kGB) * (w[3] - w[4]);
-    y[0] = fma(all_wide(kG0), w[0], s12 + s34);
-    y[1] = fma(all_wide(kA), d12, all_wide(kB) * d34);
-    y[2] = fma(all_wide(kA2), s12, fma(all_wide(kB2), s34, w[5]));
+    Wide s12 = all_pd(kGA) * (w[1] + w[2]), d12 = all_pd(kGA) * (w[1] - w[2]);
+    Wide s34 = all_pd(kGB) * (w[3] + w[4]), d34 = all_pd(kGB) * (w[3] - w[4]);
+    y[0] = fma(all_pd(kG0), w[0], s12 + s34);
+    y[1] = fma(all_pd(kA), d12, all_pd(kB) * d34);
+    y[2] = fma(all_pd(kA2), s12, fma(all_pd(kB2), s34, w[5]));
   });
 }
 
@@ -175,7 +175,7 @@ struct Largest {
   bool too_large() const { return _mm512_cmpgt_epu32_mask(bits, _mm512_set1_epi32(kLarge)) != 0; }
 };
 
-// The rows of one channel's tiles, transformed along the height: six lines for each segment. For `Spread` the picture
+// The rows of one channel's tiles, transformed along the height: six lines for each segment. For `Spread` the image
 // is dy, whose tiles are 4x4 and neither padded nor overlapping.
 template <bool Spread>
 void make_lines(const Tiles& t, const float* x, int64_t image_step, float* lines, Largest& largest) {
@@ -187,7 +187,7 @@ void make_lines(const Tiles& t, const float* x, int64_t image_step, float* lines
     const Tiles::Segment& segment = t.segments[g];
     const float* image = x + segment.image * image_step;
     float* to = lines + g * kIn * t.pitch;
-    // places of the line [0, length) are columns from `start` on
+    // elements [0, length) of the line are columns from `start` on
     int64_t length = kTile * (segment.last - segment.first) + (Spread ? 0 : 2), start = kTile * segment.first - pad_w;
     int64_t a = std::min(length, std::max<int64_t>(0, -start)), b = std::max(a, std::min(length, wide - start));
     const float* rows[kIn];

@@ -27,10 +27,11 @@ struct WeightPlan {
   int64_t group = std::min(vecs, std::max<int64_t>(8, (16 << 20) / (kPoints * 4 * W * (rows + cols))));
   int64_t groups = (vecs + group - 1) / group;
   int64_t ldy = group * W + W;
-  // With one group output channels come in turns, so that their products need not all be kept.
-  int64_t turn =
+  // With one group output channels come in bands, so that their products need not all be kept.
+  int64_t band =
       groups > 1 ? rows : std::min(rows, std::max<int64_t>(kRows * 4, (6 << 20) / (kPoints * 4 * cols) / 8 * 8));
-  int64_t v_step = apart(group * W * cols), y_step = apart(rows * ldy), m_step = apart(turn * cols);
+  int64_t v_step = plane_stride(group * W * cols), y_step = plane_stride(rows * ldy),
+          m_step = plane_stride(band * cols);
 
   int64_t size() const { return kPoints * (v_step + y_step + m_step); }
 
@@ -63,16 +64,16 @@ struct WeightPlan {
         for (int64_t o = o0; o < o1; o += kRows) {
           const float* rows_y = y + p * y_step + o * ldy + k;
           kBlocks[n - 1](len, {rows_y, rows_y + 4 * ldy, ldy}, {v + p * v_step + k * cols + c, cols},
-                         m + p * m_step + (o - o0 / turn * turn) * cols + c, cols, add);
+                         m + p * m_step + (o - o0 / band * band) * cols + c, cols, add);
         }
       }
   }
 
   // dw (C, 9) of one output channel.
   void give(const float* m, float* dw) const {
-    alignas(64) int32_t places[W];
-    for (int l = 0; l < W; ++l) places[l] = 9 * l;
-    __m512i index = _mm512_load_si512(places);
+    alignas(64) int32_t offsets[W];
+    for (int l = 0; l < W; ++l) offsets[l] = 9 * l;
+    __m512i index = _mm512_load_si512(offsets);
     for (int64_t c = 0; c < C; c += W) {
       Reg mixed[3][kIn];
       for (int j = 0; j < kIn; ++j) {
@@ -133,19 +134,19 @@ bool winograd_wgrad(const ConvShape& s, float* dw, const float* dy, const float*
     // Rows past the last channel are multiplied too; arbitrary bits, often denormal, would be slow.
     for (int p = 0; p < kPoints && g == 0; ++p)
       std::fill(y + p * plan.y_step + plan.O * plan.ldy, y + p * plan.y_step + plan.rows * plan.ldy, 0.0f);
-    for (int64_t turn0 = 0; turn0 < plan.rows; turn0 += plan.turn) {
-      int64_t turn1 = std::min(plan.rows, turn0 + plan.turn);
-      int64_t chunk = std::min<int64_t>(turn1 - turn0, 64), chunks = (turn1 - turn0 + chunk - 1) / chunk;
+    for (int64_t band0 = 0; band0 < plan.rows; band0 += plan.band) {
+      int64_t band1 = std::min(plan.rows, band0 + plan.band);
+      int64_t chunk = std::min<int64_t>(band1 - band0, 64), chunks = (band1 - band0 + chunk - 1) / chunk;
       parallel_for(0, kPoints * chunks, 1, [&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; ++i) {
-          int64_t o = turn0 + i % chunks * chunk;
-          plan.multiply(static_cast<int>(i / chunks), o, std::min(turn1, o + chunk), held * W, y, v, m, g > 0);
+          int64_t o = band0 + i % chunks * chunk;
+          plan.multiply(static_cast<int>(i / chunks), o, std::min(band1, o + chunk), held * W, y, v, m, g > 0);
         }
       });
       if (g + 1 < plan.groups) continue;
-      parallel_for(turn0, std::min(plan.O, turn1), std::max<int64_t>(1, 1024 / plan.C),
+      parallel_for(band0, std::min(plan.O, band1), std::max<int64_t>(1, 1024 / plan.C),
                    [&](int64_t first, int64_t last) {
-                     for (int64_t o = first; o < last; ++o) plan.give(m + (o - turn0) * plan.cols, dw + o * plan.C * 9);
+                     for (int64_t o = first; o < last; ++o) plan.give(m + (o - band0) * plan.cols, dw + o * plan.C * 9);
                    });
     }
   }

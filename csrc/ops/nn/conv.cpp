@@ -45,7 +45,7 @@ static Tensor joined(const Tensor& t, int64_t dim) {
   sizes.erase(dim + 1);
   return reshape(moved, sizes);
 }
-static Tensor apart(const Tensor& t, int64_t dim, int64_t rows) {
+static Tensor split_rows(const Tensor& t, int64_t dim, int64_t rows) {
   Ints sizes(t.sizes());
   sizes[dim] /= rows;
   sizes.insert(dim, rows);
@@ -102,7 +102,7 @@ struct Pass {
   }
 };
 
-// A result whose every sum is over nothing (an empty batch, no places): the bias, or zeros.
+// A result whose every sum is over nothing (an empty batch, no pixels): the bias, or zeros.
 static Tensor without_sums(const Ints& sizes, const Tensor& like, const OptTensor& bias) {
   if (!bias || checked_numel(sizes) == 0) return zeros(sizes, like.dtype(), like.device());
   NoGrad raw;
@@ -145,9 +145,9 @@ struct ConvolutionBackward : Node {
     int64_t rows = dy[0].sizes()[0];
     Grads d(3);
     if (needs(0))
-      d[0] = apart(conv_input(joined(dy[0], 0), conj(weight.unpack(*this)), geometry.with_batches(rows)), 0, rows);
+      d[0] = split_rows(conv_input(joined(dy[0], 0), conj(weight.unpack(*this)), geometry.with_batches(rows)), 0, rows);
     if (needs(1))
-      d[1] = apart(conv_weight(joined(dy[0], 1), conj(input.unpack(*this)), geometry.with_results(rows)), 0, rows);
+      d[1] = split_rows(conv_weight(joined(dy[0], 1), conj(input.unpack(*this)), geometry.with_results(rows)), 0, rows);
     if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
     return d;
   }
@@ -189,10 +189,10 @@ struct ConvolutionInputBackward : Node {
     Grads d(3);
     if (needs(0)) {
       Tensor w = conj(weight.unpack(*this));
-      d[0] = apart(conv_result(joined(dy[0], 0), w, OptTensor(), geometry.with_batches(rows)), 0, rows);
+      d[0] = split_rows(conv_result(joined(dy[0], 0), w, OptTensor(), geometry.with_batches(rows)), 0, rows);
     }
     if (needs(1))
-      d[1] = apart(conv_weight(conj(input.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
+      d[1] = split_rows(conv_weight(conj(input.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
     if (needs(2)) d[2] = stacked_channel_sums(dy[0]);
     return d;
   }
@@ -233,10 +233,11 @@ struct ConvolutionWeightBackward : Node {
     Grads d(2);
     if (needs(0)) {
       Tensor x = conj(input.unpack(*this));
-      d[0] = apart(conv_result(x, joined(dy[0], 0), OptTensor(), geometry.with_results(rows)), 1, rows);
+      d[0] = split_rows(conv_result(x, joined(dy[0], 0), OptTensor(), geometry.with_results(rows)), 1, rows);
     }
     if (needs(1))
-      d[1] = apart(conv_input(conj(grad_output.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1, rows);
+      d[1] = split_rows(conv_input(conj(grad_output.unpack(*this)), joined(dy[0], 1), geometry.with_inputs(rows)), 1,
+                        rows);
     return d;
   }
   FIELDS(grad_output, input)
