@@ -53,16 +53,16 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Any
         remove (str): "mutations", or "mutations_and_views", which makes copies of views, too. Default: "mutations"
 
     Example:
-        >>> from torch.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
         >>> def f(x):
         ...     y = x.clone()
-        ...     y[0] = 1
+        ...     y.add_(1)
         ...     return y
         >>> print(make_fx(torch.func.functionalize(f))(torch.zeros(2)).code.strip())
         def forward(self, x_1):
             clone = torch.ops.aten.clone.default(x_1);  x_1 = None
-            select = torch.ops.aten.select.int(clone, 0, 0);  select = None
-            ...
+            add = torch.ops.aten.add.Tensor(clone, 1);  clone = None
+            return add
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(

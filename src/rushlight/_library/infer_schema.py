@@ -52,7 +52,7 @@ def tuple_to_list(tuple_type: Any) -> Any:
     """The list type that schemas have in the place of a tuple type.
 
     Example:
-        >>> from torch._library.infer_schema import tuple_to_list
+        >>> from rushlight._library.infer_schema import tuple_to_list
         >>> tuple_to_list(tuple[int, int])
         typing.List[int]
     """

@@ -83,7 +83,7 @@ class CrossRefFakeMode(TorchDispatchMode):
         check_aliasing (bool): whether results share memory with arguments is compared. Default: True
 
     Example:
-        >>> from torch._subclasses import CrossRefFakeMode
+        >>> from rushlight._subclasses import CrossRefFakeMode
         >>> with CrossRefFakeMode():
         ...     print(torch.ones(2, 3).sum(0))
         tensor([2., 2., 2.])

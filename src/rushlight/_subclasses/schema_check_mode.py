@@ -67,7 +67,7 @@ class SchemaCheckMode(TorchDispatchMode):
         RuntimeError: a primitive writes to an argument, or shares memory with one, which its schema does not say.
 
     Example:
-        >>> from torch._subclasses.schema_check_mode import SchemaCheckMode
+        >>> from rushlight._subclasses.schema_check_mode import SchemaCheckMode
         >>> x = torch.ones(2)
         >>> with SchemaCheckMode() as checked:
         ...     _ = x.sinh_()

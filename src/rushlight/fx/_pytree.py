@@ -26,8 +26,8 @@ def tree_flatten_spec(pytree_value, spec):
         spec (TreeSpec): its form.
 
     Example:
-        >>> from torch.fx._pytree import tree_flatten_spec
-        >>> from torch.utils._pytree import tree_flatten
+        >>> from rushlight.fx._pytree import tree_flatten_spec
+        >>> from rushlight.utils._pytree import tree_flatten
         >>> tree_flatten_spec([1, [2, 3]], tree_flatten([0, [0, 0]])[1])
         [1, 2, 3]
     """

@@ -15,10 +15,10 @@ class ModuleTracker:
     The names are paths below the outermost module of a call. `is_bw` says whether a backward runs.
 
     Example:
-        >>> from torch.utils.module_tracker import ModuleTracker
+        >>> from rushlight.utils.module_tracker import ModuleTracker
         >>> net = nn.Sequential(nn.Linear(2, 2))
         >>> with ModuleTracker() as tracker:
-        ...     _ = net[0].register_forward_hook(lambda *call: print(sorted(tracker.parents)))
+        ...     _ = net[0].register_forward_pre_hook(lambda *call: print(sorted(tracker.parents)))
         ...     _ = net(torch.ones(1, 2))
         ['Global', 'Sequential', 'Sequential.0']
     """

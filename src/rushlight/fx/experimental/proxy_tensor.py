@@ -101,7 +101,7 @@ def make_fx(
         record_module_stack (bool): accepted. Default: False
 
     Example:
-        >>> from torch.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
         >>> print(make_fx(lambda x: torch.relu(x) + 1)(torch.ones(2)).code.strip())
         def forward(self, x_1):
             relu = torch.ops.aten.relu.default(x_1);  x_1 = None

@@ -56,9 +56,9 @@ def reinplace(gm, *sample_args):
         gm.
 
     Example:
-        >>> from torch.func import functionalize
-        >>> from torch.fx.experimental.proxy_tensor import make_fx
-        >>> from torch.fx.passes.reinplace import reinplace
+        >>> from rushlight.func import functionalize
+        >>> from rushlight.fx.experimental.proxy_tensor import make_fx
+        >>> from rushlight.fx.passes.reinplace import reinplace
         >>> traced = make_fx(functionalize(lambda x: x.clone().add_(1)))(torch.zeros(2))
         >>> print(reinplace(traced, torch.zeros(2)).code.strip())
         def forward(self, x_1):

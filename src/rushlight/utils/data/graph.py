@@ -58,8 +58,8 @@ def traverse_dps(datapipe: Any) -> dict[int, Any]:
         datapipe: the last pipe.
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
-        >>> from torch.utils.data.graph import traverse_dps
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph import traverse_dps
         >>> source = IterableWrapper(range(3))
         >>> batches = source.batch(2)
         >>> traverse_dps(batches) == {id(batches): (batches, {id(source): (source, {})})}

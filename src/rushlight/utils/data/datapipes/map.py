@@ -39,7 +39,7 @@ class MapperMapDataPipe(MapDataPipe[Any]):
         fn: the function. Default: the sample itself
 
     Example:
-        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
         >>> list(SequenceWrapper(range(3)).map(lambda x: x + 1))
         [1, 2, 3]
     """
@@ -66,7 +66,7 @@ class BatcherMapDataPipe(MapDataPipe[Any]):
         wrapper_class: of the lists. Default: DataChunk
 
     Example:
-        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
         >>> list(SequenceWrapper(range(3)).batch(batch_size=2))
         [[0, 1], [2]]
     """
@@ -103,7 +103,7 @@ class ConcaterMapDataPipe(MapDataPipe[Any]):
         *datapipes: the pipes.
 
     Example:
-        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
         >>> list(SequenceWrapper(range(2)).concat(SequenceWrapper(range(2))))
         [0, 1, 0, 1]
     """
@@ -132,7 +132,7 @@ class ZipperMapDataPipe(MapDataPipe[Any]):
         *datapipes: the pipes.
 
     Example:
-        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
         >>> list(SequenceWrapper(range(2)).zip(SequenceWrapper(range(5, 9))))
         [(0, 5), (1, 6)]
     """
@@ -173,7 +173,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         indices: its keys. Default: 0, 1, 2 ...
 
     Example:
-        >>> from torch.utils.data.datapipes.map import SequenceWrapper
+        >>> from rushlight.utils.data.datapipes.map import SequenceWrapper
         >>> sorted(SequenceWrapper(range(4)).shuffle().set_seed(0))
         [0, 1, 2, 3]
     """

@@ -21,7 +21,7 @@ class MapperIterDataPipe(IterDataPipe[Any]):
         input_col: the columns that it gets: indices or keys, one or several. Default: None, the sample
         output_col: where its result goes; -1 appends it. Default: None, the first of the columns, the others go
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([(1, 2), (3, 4)]).map(lambda a, b: a + b, input_col=[0, 1], output_col=-1))
         [(1, 2, 3), (3, 4, 7)]
     """
@@ -77,7 +77,7 @@ class CollatorIterDataPipe(MapperIterDataPipe):
         collate_fn: the function by its older name. Default: default_collate
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([[1, 2]]).collate())
         [tensor([1, 2])]
     """

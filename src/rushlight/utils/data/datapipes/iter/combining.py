@@ -26,7 +26,7 @@ class ConcaterIterDataPipe(IterDataPipe[Any]):
         *datapipes: the pipes.
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([1, 2]).concat(IterableWrapper([3])))
         [1, 2, 3]
     """
@@ -53,7 +53,7 @@ class ZipperIterDataPipe(IterDataPipe[Any]):
         *datapipes: the pipes.
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([1, 2]).zip(IterableWrapper("ab")))
         [(1, 'a'), (2, 'b')]
     """
@@ -77,7 +77,7 @@ class MultiplexerIterDataPipe(IterDataPipe[Any]):
         *datapipes: the pipes.
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([1, 2]).mux(IterableWrapper([10, 20])))
         [1, 10, 2, 20]
     """
@@ -324,7 +324,7 @@ class ForkerIterDataPipe(IterDataPipe[Any]):
         copy: what each gets of a sample: itself (None), a "shallow" or a "deep" copy. Default: None
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> first, second = IterableWrapper(range(3)).fork(num_instances=2)
         >>> list(first), list(second)
         ([0, 1, 2], [0, 1, 2])
@@ -352,7 +352,7 @@ class DemultiplexerIterDataPipe(IterDataPipe[Any]):
         buffer_size: how many samples may wait for the others; -1 knows no limit. Default: 1000
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> even, odd = IterableWrapper(range(5)).demux(num_instances=2, classifier_fn=lambda x: x % 2)
         >>> list(even), list(odd)
         ([0, 2, 4], [1, 3])

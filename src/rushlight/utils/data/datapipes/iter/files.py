@@ -32,7 +32,7 @@ class FileListerIterDataPipe(IterDataPipe[str]):
         length: what len() says. Default: -1, not known
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import FileLister
+        >>> from rushlight.utils.data.datapipes.iter import FileLister
         >>> list(FileLister(".", "no such name"))
         []
     """
@@ -71,7 +71,7 @@ class FileOpenerIterDataPipe(IterDataPipe[Any]):
         length: what len() says. Default: -1, not known
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import FileLister
+        >>> from rushlight.utils.data.datapipes.iter import FileLister
         >>> [len(file.read()) for name, file in FileLister(".", "no such name").open_files()]
         []
     """
@@ -104,7 +104,7 @@ class StreamReaderIterDataPipe(IterDataPipe[Any]):
 
     Example:
         >>> import io
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([("f", io.StringIO("abc"))]).read_from_stream(chunk=2))
         [('f', 'ab'), ('f', 'c')]
     """
@@ -133,7 +133,7 @@ class RoutedDecoderIterDataPipe(IterDataPipe[Any]):
 
     Example:
         >>> import io
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([("n.txt", io.BytesIO(b"abc"))]).routed_decode())
         [('n.txt', 'abc')]
     """

@@ -22,7 +22,7 @@ class BatcherIterDataPipe(IterDataPipe[Any]):
         wrapper_class: of the lists. Default: DataChunk
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper(range(3)).batch(2))
         [[0, 1], [2]]
     """
@@ -60,7 +60,7 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
         unbatch_level: how deep; -1 goes to the elements that are no lists. Default: 1
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper([[0, 1], [2]]).unbatch())
         [0, 1, 2]
     """
@@ -98,7 +98,7 @@ class GrouperIterDataPipe(IterDataPipe[Any]):
         drop_remaining: smaller groups are left out. Default: False
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper(["a.png", "b.png", "a.json"]).groupby(lambda name: name[0]))
         [['a.png', 'a.json'], ['b.png']]
     """

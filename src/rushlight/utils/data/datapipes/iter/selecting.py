@@ -26,7 +26,7 @@ class FilterIterDataPipe(IterDataPipe[_T_co]):
         input_col: these columns. Default: None, the sample
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper(range(5)).filter(lambda n: n % 2 == 0))
         [0, 2, 4]
     """
@@ -70,7 +70,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         unbatch_level: takes batches apart first. Default: 0
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> sorted(IterableWrapper(range(4)).shuffle().set_seed(0))
         [0, 1, 2, 3]
     """
@@ -139,7 +139,7 @@ class SamplerIterDataPipe(IterDataPipe[Any]):
         sampler_kwargs: those by name. Default: None
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper, Sampler
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper, Sampler
         >>> list(Sampler(IterableWrapper([5, 6])))
         [0, 1]
     """

@@ -31,8 +31,8 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         sharding_group_filter: the group that it divides among; None is all. Default: None
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
-        >>> from torch.utils.data.graph_settings import apply_sharding
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.graph_settings import apply_sharding
         >>> list(apply_sharding(IterableWrapper(range(5)).sharding_filter(), 2, 1))
         [1, 3]
     """

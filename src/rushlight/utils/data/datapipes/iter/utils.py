@@ -17,7 +17,7 @@ class IterableWrapperIterDataPipe(IterDataPipe[_T_co]):
         deepcopy: each reading goes over a copy. Default: True
 
     Example:
-        >>> from torch.utils.data.datapipes.iter import IterableWrapper
+        >>> from rushlight.utils.data.datapipes.iter import IterableWrapper
         >>> list(IterableWrapper(range(3)))
         [0, 1, 2]
     """
