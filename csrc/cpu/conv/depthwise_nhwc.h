@@ -25,14 +25,13 @@ struct TapRow {
 // R pixels of V registers. Taps [0, count) of each of `rows`, `tap` elements apart in what is read.
 template <int R, int V> void tile(const TapRow* rows, int64_t row_count, const float* image, const float* filters,
                                   int64_t count, int64_t tap, int64_t filter_step, int64_t pixel, const float* bias,
-                                  bool add, float* to, int64_t to_step, __mmask16 last) {
+                                  float* to, int64_t to_step, __mmask16 last) {
   Reg acc[R][V];
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     const Reg start = bias ? _mm512_maskz_loadu_ps(v == V - 1 ? last : 0xffff, bias + v * W) : _mm512_setzero_ps();
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r)
-      acc[r][v] = add ? _mm512_maskz_loadu_ps(v == V - 1 ? last : 0xffff, to + r * to_step + v * W) : start;
+    for (int r = 0; r < R; ++r) acc[r][v] = start;
   }
   for (int64_t i = 0; i < row_count; ++i) {
     const float *from = image + rows[i].from, *filter = filters + rows[i].filter;
@@ -53,7 +52,7 @@ template <int R, int V> void tile(const TapRow* rows, int64_t row_count, const f
     for (int v = 0; v < V; ++v) _mm512_mask_storeu_ps(to + r * to_step + v * W, v == V - 1 ? last : 0xffff, acc[r][v]);
 }
 using TileFn = void (*)(const TapRow*, int64_t, const float*, const float*, int64_t, int64_t, int64_t, int64_t,
-                        const float*, bool, float*, int64_t, __mmask16);
+                        const float*, float*, int64_t, __mmask16);
 constexpr int kPlaces = 6;
 template <int V>
 constexpr TileFn kTiles[kPlaces] = {tile<1, V>, tile<2, V>, tile<3, V>, tile<4, V>, tile<5, V>, tile<6, V>};
@@ -185,20 +184,20 @@ struct Lanes {
       }
   }
 
-  // Those rows, for the channels that the pointers begin with; `add`: to what is there.
+  // Those rows, for the channels that the pointers begin with.
   void compute(const RowSteps& all, const float* image, float* to, int vectors, __mmask16 last, const float* filters,
-               const float* bias, bool add = false) const {
+               const float* bias) const {
     for (const RowSteps::Step& t : all.steps) {
       const TapRow* rows = all.rows.data() + t.first;
       if (!t.run) {
         kAllTiles[vectors - 1][t.pixels - 1](rows, t.last - t.first, image, filters, t.count, t.tap, t.filter_step,
-                                             axes[2].in_step * channels, bias, add, to + t.to,
-                                             axes[2].out_step * channels, last);
+                                             axes[2].in_step * channels, bias, to + t.to, axes[2].out_step * channels,
+                                             last);
         continue;
       }
       for (int v = 0; v < vectors; ++v)
         t.run[t.pixels](rows, t.last - t.first, image + t.shift + v * W, filters + v * W, t.filter_step, channels,
-                        t.low, t.high, bias ? bias + v * W : nullptr, add || t.add, to + t.to + v * W,
+                        t.low, t.high, bias ? bias + v * W : nullptr, t.add, to + t.to + v * W,
                         v == vectors - 1 ? last : 0xffff);
     }
   }

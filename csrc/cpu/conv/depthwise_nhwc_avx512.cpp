@@ -42,70 +42,7 @@ void run_transposed(const ConvShape& s, float* y, const float* x, const float* w
   });
 }
 
-// Note [Groups in lanes]
-// Where groups have g channels, lane l of a result meets those of its group alone. So the convolution is the sum of g
-// depthwise ones: of the image with the i-th channel of its group in every lane, by filters that lie accordingly.
-
-// Filters of sixteen channels from c on as (g, taps, W); for the gradient by the input lanes are the channels that the
-// filters see, and their elements in the group what is put into order.
-void pack_grouped(const ConvShape& s, const float* w, int64_t g, int64_t c, bool input, float* to) {
-  const int64_t taps = s.taps();
-  if (!input) return to_lanes(w + c * g * taps, W, g * taps, to);
-  for (int64_t i = 0; i < g; ++i, to += taps * W) {
-    Reg r[W];
-    for (int64_t l = 0; l < W; ++l)
-      r[l] = _mm512_maskz_loadu_ps(lanes(taps), w + (((c + l) / g * g + i) * g + (c + l) % g) * taps);
-    transpose(r);
-    for (int64_t t = 0; t < taps; ++t) store(to + t * W, r[t]);
-  }
-}
-
-void run_grouped(const ConvShape& s, float* y, const float* x, const float* w, const float* bias, bool input) {
-  ConvShape some = s;
-  some.batch = 1, some.groups = some.in_channels = some.out_channels = W;
-  const Lanes lanes(some, input);
-  const RowSteps rows = lanes.whole_image();
-  const int64_t channels = s.in_channels, g = channels / s.groups, blocks = channels / W, size = s.taps() * W;
-  const int64_t in = input ? s.out_plane() : s.in_plane(), out = input ? s.in_plane() : s.out_plane();
-  Scratch<float> filters(blocks * g * size);
-  parallel_for(0, blocks, std::max<int64_t>(1, 16384 / (g * size)), [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) pack_grouped(s, w, g, b * W, input, filters.get() + b * g * size);
-  });
-  const double work = static_cast<double>(s.out_plane() * size) * static_cast<double>(g);
-  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(4e5 / work));
-  parallel_for(0, s.batch * blocks, grain, [&](int64_t begin, int64_t end) {
-    Scratch<float> image(in * W), ordered(in * W), results(out * W);
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t n = i / blocks, c = i % blocks * W;
-      to_lanes(x + (n * channels + c) * in, W, in, image.get());
-      for (int64_t j = 0; j < g; ++j) {
-        order_lanes(image.get(), in, g, j, ordered.get());
-        lanes.compute(rows, ordered.get(), results.get(), 1, 0xffff, filters.get() + (c / W * g + j) * size,
-                      bias ? bias + c : nullptr, j > 0);
-      }
-      from_lanes(results.get(), W, out, y + (n * channels + c) * out);
-    }
-  });
-}
-
 }  // namespace
-
-bool grouped_applicable(const ConvShape& s) {
-  const int64_t g = s.groups ? s.in_channels / s.groups : 0;
-  if (!available() || s.in_channels != s.out_channels || (g != 2 && g != 4 && g != 8 && g != 16) ||
-      s.in_channels % W != 0 || s.batch == 0 || s.in_plane() == 0 || s.out_plane() == 0)
-    return false;
-  if (s.in[0] != 1 || s.kernel[0] != 1 || s.padding[0] != 0) return false;
-  for (int d = 1; d < 3; ++d)
-    if (s.kernel[d] != 3 || s.dilation[d] != 1 || s.stride[d] > 2) return false;
-  return true;
-}
-void grouped_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias) {
-  run_grouped(s, y, x, w, bias, false);
-}
-void grouped_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias) {
-  run_grouped(s, dx, dy, w, bias, true);
-}
 
 bool depthwise_nhwc_applicable(const ConvShape& s) {
   return available() && s.groups > 1 && s.in_channels == s.groups && s.out_channels == s.groups &&
@@ -137,9 +74,6 @@ bool depthwise_nhwc_profitable(const ConvShape&) { return false; }
 void depthwise_nhwc_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
 void depthwise_nhwc_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 bool depthwise_reorder_profitable(const ConvShape&) { return false; }
-bool grouped_applicable(const ConvShape&) { return false; }
-void grouped_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
-void grouped_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 void depthwise_reorder_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
 void depthwise_reorder_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512

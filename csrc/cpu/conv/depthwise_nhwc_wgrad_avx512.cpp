@@ -107,10 +107,10 @@ void add_image(const ConvShape& s, const Cuts& cuts, const float* dy, const floa
       }
 }
 
-// The sums of taps (of each channel of a group) in all images, sixteen channels at a time; runs of images have sums of
-// their own. add(image, first channel, lanes, sums) adds those of one image.
+// The sums of taps in all images, sixteen channels at a time; runs of images have sums of their own. add(image, first
+// channel, lanes, sums) adds those of one image.
 template <class F> void sum_images(const ConvShape& s, float* dw, const F& add) {
-  const int64_t channels = s.in_channels, blocks = (channels + W - 1) / W, taps = s.taps() * (channels / s.groups);
+  const int64_t channels = s.groups, blocks = (channels + W - 1) / W, taps = s.taps();
   const int64_t runs = std::clamp<int64_t>((kPieces + blocks - 1) / blocks, 1, s.batch);
   Scratch<float> sums(runs * blocks * taps * W);
   const double work =
@@ -201,25 +201,10 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
   });
 }
 
-void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x) {
-  const Cuts cuts(s);
-  const int64_t g = s.in_channels / s.groups, in = s.in_plane(), out = s.out_plane();
-  sum_images(s, dw, [&](int64_t n, int64_t c, __mmask16 m, float* sums) {
-    Scratch<float> image(in * W), ordered(in * W), side(out * W);
-    to_lanes(x + (n * s.in_channels + c) * in, W, in, image.get());
-    to_lanes(dy + (n * s.in_channels + c) * out, W, out, side.get());
-    for (int64_t j = 0; j < g; ++j) {
-      order_lanes(image.get(), in, g, j, ordered.get());
-      add_image(s, cuts, side.get(), ordered.get(), W, m, sums + j * s.taps() * W);
-    }
-  });
-}
-
 }  // namespace rl::cpu::conv512
 #include "cpu/avx512_end.h"
 #else
 namespace rl::cpu::conv512 {
-void grouped_wgrad(const ConvShape&, float*, const float*, const float*) {}
 void depthwise_nhwc_wgrad(const ConvShape&, float*, const float*, const float*) {}
 void depthwise_reorder_wgrad(const ConvShape&, float*, const float*, const float*) {}
 }  // namespace rl::cpu::conv512

@@ -78,6 +78,9 @@ bool bf16_before_winograd(const ConvShape& s, ConvPass pass) {
 bool im2row_profitable(const ConvProblem& p) {
   const ConvShape& s = p.shape;
   if (!im2row_long_rows(s)) return false;
+  bool tiles = s.groups == 1 && s.kernel[2] >= tuning::kIm2rowTile && s.out_channels >= tuning::kIm2rowTileFilters;
+  for (int d = 0; d < 3; ++d) tiles = tiles && s.kernel[d] == s.stride[d] && s.padding[d] == 0;
+  if (tiles && p.dtype == DType::Float32 && rl::cpu::gemm_available()) return true;  // each row is copied once
   // With few filters moving what they see costs as much as the multiplications.
   const double excess = input_excess(s);
   if (p.pass == ConvPass::Input)
@@ -86,9 +89,9 @@ bool im2row_profitable(const ConvProblem& p) {
   if (!rl::cpu::gemm_available()) return true;
   if (p.dtype == DType::Float64)
     return p.pass == ConvPass::Weight || s.in_channels / s.groups < tuning::kIm2rowGroupChannels;
-  // Floats have other algorithms that fill the lanes, if the pixels of all images together are enough for that.
-  return p.pass == ConvPass::Forward && (s.out_plane() == 1 || (s.batch * s.out_plane() <= tuning::kIm2rowPixels &&
-                                                                s.out_channels >= tuning::kIm2rowFilters * s.groups));
+  if (p.pass == ConvPass::Weight || s.out_plane() == 1) return true;
+  return (s.batch * s.out_plane() <= tuning::kIm2rowPixels || s.kernel[2] == s.in[2]) &&
+         s.out_channels >= tuning::kIm2rowFilters * s.groups;
 }
 
 bool im2col_dgrad_profitable(const ConvProblem& p) {

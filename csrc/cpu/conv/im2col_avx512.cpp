@@ -61,7 +61,8 @@ struct Spaced {
 
 // Output pixels [p, p + count) of one row, and where they begin in the image.
 struct Segment {
-  int64_t p, count, d, h, w;  // of the first tap
+  int64_t p, count, d, h, w;  // d, h, w: what the first tap sees
+  size_t ranges;              // the first of its kind
 };
 
 struct Phases {
@@ -72,12 +73,12 @@ struct Phases {
   Spaced spaced{std::min(stride, kMostSpace)};
   Scratch<float> memory{count * pitch};
   // What a segment sees of a row of the image: of the elements first + i * stride those with a <= i < b, i < n.
-  // `there`: what they take of each of the first registers.
+  // `there`: what the first register, and the last, take of the registers that they are picked from.
   struct Range {
     int64_t first, a, b, n;
-    __mmask16 there[W];
+    __mmask16 there[2][W];
   };
-  std::vector<Range> ranges = std::vector<Range>(static_cast<size_t>(count));
+  std::vector<Range> ranges;  // `count` of them for each kind of segment
 
   explicit Phases(const ConvShape& shape) : s(shape) {}
   float* phase(int64_t f) const { return memory.get() + f * pitch; }
@@ -87,16 +88,19 @@ struct Phases {
   }
   void describe(int64_t w, int64_t pixels) {
     for (int64_t f = 0; f < count; ++f) {
-      Range& r = ranges[static_cast<size_t>(f)];
-      r.first = w + f, r.n = pixels + reach;
+      Range& r = ranges.emplace_back();
+      r.first = w + f;
+      r.n = pixels + reach;
       r.a = r.first >= 0 ? 0 : std::min(r.n, (-r.first + stride - 1) / stride);
       r.b = r.first >= s.in[2] ? r.a : std::clamp((s.in[2] - 1 - r.first) / stride + 1, r.a, r.n);
-      if (stride <= kMostSpace) spaced.masks(r.a, r.b, r.there);
+      if (stride > kMostSpace) continue;
+      const int64_t last = (r.n - 1) / W * W;
+      spaced.masks(r.a, r.b, r.there[0]);
+      spaced.masks(r.a - last, r.b - last, r.there[1]);
     }
   }
 
-  void read(const float* row, int64_t f, float* to) const {
-    const Range& r = ranges[static_cast<size_t>(f)];
+  void read(const float* row, const Range& r, float* to) const {
     const float* from = row + r.first;
     if (stride > kMostSpace) {
       std::fill(to, to + r.n, 0.0f);
@@ -107,15 +111,15 @@ struct Phases {
     for (int64_t i = 0; i < r.n; i += W) {
       const bool whole = stride == 2 && r.a <= i && i + W < r.b;
       const float* x = from + i * stride;
-      const Reg seen = whole    ? _mm512_permutex2var_ps(load(x), even, load(x + W))
-                       : i == 0 ? spaced.read(x, r.there)
-                                : spaced.read(x, r.a - i, r.b - i);
+      const Reg seen = whole          ? _mm512_permutex2var_ps(load(x), even, load(x + W))
+                       : i == 0       ? spaced.read(x, r.there[0])
+                       : i + W >= r.n ? spaced.read(x, r.there[1])
+                                      : spaced.read(x, r.a - i, r.b - i);
       _mm512_mask_storeu_ps(to + i, lanes(r.n - i), seen);
     }
   }
   // The adjoint: adds a phase to the row.
-  void add(const float* from, int64_t f, float* row) const {
-    const Range& r = ranges[static_cast<size_t>(f)];
+  void add(const float* from, const Range& r, float* row) const {
     float* to = row + r.first;
     if (stride > 1) {
       for (int64_t i = r.a; i < r.b; ++i) to[i * stride] += from[i];
@@ -146,23 +150,28 @@ void add_segment(const float* from, int64_t n, float* to) {
 // f(row of the columns, row of the image or -1, segment) for each row of taps, of each channel
 template <class F>
 void for_rows_of_taps(const ConvShape& s, int64_t channels, int64_t p0, int64_t p1, Phases& phases, const F& f) {
-  const int64_t rows = s.kernel[0] * s.kernel[1];
-  for (int64_t p = p0; p < p1;) {
-    const int64_t ow = p % s.out[2], row = p / s.out[2], count = std::min(s.out[2] - ow, p1 - p);
-    const Segment segment{.p = p - p0,
-                          .count = count,
-                          .d = row / s.out[1] * s.stride[0] - s.padding[0],
-                          .h = row % s.out[1] * s.stride[1] - s.padding[1],
-                          .w = ow * s.stride[2] - s.padding[2]};
-    phases.describe(segment.w, count);
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t d = segment.d + i / s.kernel[1] * s.dilation[0], h = segment.h + i % s.kernel[1] * s.dilation[1];
-      const bool seen = d >= 0 && d < s.in[0] && h >= 0 && h < s.in[1];
-      for (int64_t c = 0; c < channels; ++c)
-        f((c * rows + i) * s.kernel[2], seen ? c * s.in_plane() + (d * s.in[1] + h) * s.in[2] : -1, segment);
-    }
-    p += count;
+  std::vector<Segment> segments;
+  for (int64_t p = p0; p < p1; p += segments.back().count) {
+    const int64_t ow = p % s.out[2], row = p / s.out[2];
+    Segment q{.p = p - p0,
+              .count = std::min(s.out[2] - ow, p1 - p),
+              .d = row / s.out[1] * s.stride[0] - s.padding[0],
+              .h = row % s.out[1] * s.stride[1] - s.padding[1],
+              .w = ow * s.stride[2] - s.padding[2],
+              .ranges = phases.ranges.size()};
+    if (!segments.empty() && segments.back().w == q.w && segments.back().count == q.count)
+      q.ranges = segments.back().ranges;
+    else phases.describe(q.w, q.count);
+    segments.push_back(q);
   }
+  const int64_t rows = s.kernel[0] * s.kernel[1];
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t i = 0; i < rows; ++i)
+      for (const Segment& q : segments) {
+        const int64_t d = q.d + i / s.kernel[1] * s.dilation[0], h = q.h + i % s.kernel[1] * s.dilation[1];
+        const bool seen = d >= 0 && d < s.in[0] && h >= 0 && h < s.in[1];
+        f((c * rows + i) * s.kernel[2], seen ? c * s.in_plane() + (d * s.in[1] + h) * s.in[2] : -1, q);
+      }
 }
 
 }  // namespace
@@ -174,12 +183,12 @@ void im2col(const ConvShape& s, const float* x, int64_t channels, int64_t p0, in
     if (row < 0) {
       for (int64_t kw = 0; kw < s.kernel[2]; ++kw) clear_segment(q.count, to + kw * ld);
     } else if (s.kernel[2] == 1) {
-      phases.read(x + row, 0, to);
+      phases.read(x + row, phases.ranges[q.ranges], to);
     } else if (s.stride[2] == 1 && q.w >= 0 && q.w + q.count + phases.reach <= s.in[2]) {
       for (int64_t kw = 0; kw < s.kernel[2]; ++kw)
         copy_segment(x + row + q.w + kw * s.dilation[2], q.count, to + kw * ld);
     } else {
-      for (int64_t f = 0; f < phases.count; ++f) phases.read(x + row, f, phases.phase(f));
+      for (int64_t f = 0; f < phases.count; ++f) phases.read(x + row, phases.ranges[q.ranges + f], phases.phase(f));
       for (int64_t kw = 0; kw < s.kernel[2]; ++kw) copy_segment(phases.seen_by(kw), q.count, to + kw * ld);
     }
   });
@@ -190,10 +199,10 @@ void col2im(const ConvShape& s, float* x, int64_t channels, int64_t p0, int64_t 
   for_rows_of_taps(s, channels, p0, p1, phases, [&](int64_t tap, int64_t row, const Segment& q) {
     if (row < 0) return;
     const float* from = columns + tap * ld + q.p;
-    if (s.kernel[2] == 1) return phases.add(from, 0, x + row);
+    if (s.kernel[2] == 1) return phases.add(from, phases.ranges[q.ranges], x + row);
     for (int64_t f = 0; f < phases.count; ++f) clear_segment(q.count + phases.reach, phases.phase(f));
     for (int64_t kw = 0; kw < s.kernel[2]; ++kw) add_segment(from + kw * ld, q.count, phases.seen_by(kw));
-    for (int64_t f = 0; f < phases.count; ++f) phases.add(phases.phase(f), f, x + row);
+    for (int64_t f = 0; f < phases.count; ++f) phases.add(phases.phase(f), phases.ranges[q.ranges + f], x + row);
   });
 }
 

@@ -28,13 +28,5 @@ inline void from_lanes(const float* from, int64_t rows, int64_t n, float* to) {
   }
 }
 
-// The image with the i-th channel of its group of g in every lane.
-inline void order_lanes(const float* from, int64_t n, int64_t g, int64_t i, float* to) {
-  alignas(64) int32_t lane[W];
-  for (int l = 0; l < W; ++l) lane[l] = static_cast<int32_t>(l / g * g + i);
-  const __m512i order = _mm512_load_si512(lane);
-  for (int64_t p = 0; p < n; ++p) store(to + p * W, _mm512_permutexvar_ps(order, load(from + p * W)));
-}
-
 }  // namespace
 }  // namespace rl::cpu::conv512

@@ -19,7 +19,8 @@ inline constexpr int64_t kBf16WgradPixels = 512;
 inline constexpr int64_t kDepthwiseMultiplier = 4, kDepthwiseNhwcChannels = 12;
 
 // im2row: width of a filter that is worth copying in rows; see input_excess() for the rest.
-inline constexpr int64_t kIm2rowWidth = 4, kIm2rowPixels = 256, kIm2rowFilters = 4, kIm2rowGroupChannels = 8;
+inline constexpr int64_t kIm2rowWidth = 4, kIm2rowPixels = 256, kIm2rowFilters = 4, kIm2rowGroupChannels = 8,
+                         kIm2rowTile = 8, kIm2rowTileFilters = 32;
 inline constexpr double kIm2rowExcess = 3, kIm2rowDgradExcess = 1.5, kIm2rowDgradPerFilter = 4,
                         kIm2colDgradExcess = 2.5, kIm2colDgradPerFilter = 16;
 
