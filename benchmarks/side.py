@@ -75,6 +75,14 @@ class Pair:
             worker.wait()
             worker.stdout.close()
 
+    def best_of_ours(self, request):
+        """The same as best(), of ours alone: nothing is asked of the rival."""
+        rival = self.workers.pop("rival")
+        try:
+            return self.best(request)
+        finally:
+            self.workers["rival"] = rival
+
     def best(self, request, doubt=None):
         """({number: best} of ours, the same of the rival's), or text instead of a dictionary where one failed.
 

@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "ops/elementwise/lazy_view.h"
 #include "ops/ops.h"
+#include "python/compiled_type.h"
 #include "python/dispatch.h"
 #include "python/errors.h"
 #include "python/function_node.h"
@@ -246,9 +247,9 @@ PyMODINIT_FUNC PyInit__C() {
                                              PyExc_RuntimeError, nullptr);
   PyModule_AddObjectRef(m, "OutOfMemoryError", g_out_of_memory_error);
   PyModule_AddObjectRef(m, "LinAlgError", g_linalg_error);
-  for (auto install :
-       {install_overrides, install_value_types, install_tensor_type, install_node_type, install_saved_tensor,
-        install_storage_type, install_function_node, install_generator_type, install_module_call, install_fused_type})
+  for (auto install : {install_overrides, install_value_types, install_tensor_type, install_node_type,
+                       install_saved_tensor, install_storage_type, install_function_node, install_generator_type,
+                       install_module_call, install_fused_type, install_compiled_type, install_recording_calls})
     if (install(m) < 0) return nullptr;
   PyObject* ops_dict = PyDict_New();
   install_ops(m, ops_dict);

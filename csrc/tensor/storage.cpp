@@ -97,10 +97,17 @@ Storage* Storage::make(int64_t bytes, Device device) {
     }
   }
   if (bytes >= kSiteBytes) enlist(s);
+  if (g_storage_watch) [[unlikely]]
+    g_storage_watch->made(s);
   return s;
 }
 
+static void tell(const char* how) {
+  if (g_storage_watch) g_storage_watch->touched(how);
+}
+
 Storage* Storage::borrow(void* data, int64_t bytes, void (*release)(Storage*), void* owner) {
+  tell("memory of somebody else's");
   Storage* s = new (header()) Storage;
   s->version.owner = s;
   s->data = static_cast<char*>(data);
@@ -120,6 +127,7 @@ struct LazyCopies {
 };
 
 Storage* Storage::lazy_clone() {
+  tell("a lazy clone");
   if (!lazy) {
     lazy = new LazyCopies{1, release, owner, resizable};
     copy_on_write = true;
@@ -135,6 +143,7 @@ Storage* Storage::lazy_clone() {
 
 void Storage::materialize() {
   if (!lazy) return;
+  tell("a lazy clone");
   LazyCopies* group = std::exchange(lazy, nullptr);
   if (--group->refs == 0) {
     release = group->release;
@@ -154,17 +163,20 @@ void Storage::materialize() {
 }
 
 void Storage::read(int64_t offset, void* to, int64_t count) const {
+  tell("bytes of a storage are read");
   if (!count || device.is_meta()) return;
   if (device.is_cpu()) std::memcpy(to, data + offset, static_cast<size_t>(count));
   else backend(device).memory->to_host(device, to, data + offset, count);
 }
 void Storage::write(int64_t offset, const void* from, int64_t count) {
+  tell("bytes of a storage are written");
   materialize();
   if (!count || device.is_meta()) return;
   if (device.is_cpu()) std::memmove(data + offset, from, static_cast<size_t>(count));
   else backend(device).memory->from_host(device, data + offset, from, count);
 }
 void Storage::copy_from(const Storage& other) {
+  tell("a storage is copied");
   if (other.device.is_meta() || device.is_meta()) return;
   if (other.device.is_cpu()) return write(0, other.data, other.bytes);
   materialize();
@@ -180,6 +192,7 @@ void Storage::copy_from(const Storage& other) {
 }
 
 void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_owner) {
+  tell("a storage moves");
   std::memcpy(to, data, static_cast<size_t>(bytes));
   if (release) release(this);
   else if (data) release_on(device, data, bytes);
@@ -190,6 +203,7 @@ void Storage::move_memory(char* to, void (*new_release)(Storage*), void* new_own
 }
 
 void Storage::resize(int64_t new_bytes) {
+  tell("a storage is resized");
   CHECK(resizable, Runtime, "Trying to resize storage that is not resizable");
   materialize();
   if (new_bytes == bytes) return;
@@ -204,6 +218,8 @@ void Storage::resize(int64_t new_bytes) {
 }
 
 void Storage::destroy() {
+  if (g_storage_watch) [[unlikely]]
+    g_storage_watch->gone(this);
   if (object) g_drop_object(this);
   if (next || previous || g_listed == this) delist(this);
   if (lazy && lazy->refs > 1) {  // the others go on using the memory

@@ -9,6 +9,15 @@ namespace rl {
 
 struct Storage;
 
+// Who is told of storages that come and go, and of memory that is reached otherwise than by a kernel, while it records
+// (csrc/compiler). Null mostly: then nobody is.
+struct StorageWatch {
+  void (*made)(Storage*);
+  void (*gone)(Storage*);
+  void (*touched)(const char* how);
+};
+inline const StorageWatch* g_storage_watch = nullptr;
+
 // Counts in-place writes and remembers the line of the last one. A tensor and its views share one; the counter
 // usually lives in their storage, and on its own where the two part (`.data`).
 struct Version {

@@ -50,6 +50,9 @@ Tensor share(const Tensor& from, PyTypeObject* type, DType dtype) {
 }  // namespace
 
 bool g_lazy_views = false;
+constinit DeviceType g_readable = DeviceType::Cpu;
+void (*g_host_access)(const char* how) = nullptr;
+void (*g_element_read)(const View& element, const void* bytes) = nullptr;
 
 DType default_dtype() { return g_default_dtype; }
 void set_default_dtype(DType t) { g_default_dtype = t; }
@@ -75,6 +78,10 @@ void Tensor::fail_without_data() const {
   fail(ErrorKind::Runtime, "a tensor of shape ", to_text(sizes()), " whose storage is empty was given to a call that ",
        "reads or writes values");
 }
+void Tensor::note_host_access() const {
+  if (!p_->storage->data || !on_host()) fail_without_data();
+  g_host_access("the host reads or writes values");
+}
 void* Tensor::no_memory() const {
   if (numel() != 0 && has_values()) fail_without_data();
   return nullptr;
@@ -91,7 +98,10 @@ std::string to_text(IntSpan sizes) {
 }
 
 void read_element(const Tensor& t, void* to) {
-  if (t.on_host()) std::memcpy(to, t.data(), static_cast<size_t>(t.item_size()));
+  if (t.on_host() && g_element_read && g_readable == kNoDevice) {
+    std::memcpy(to, t.memory(), static_cast<size_t>(t.item_size()));
+    g_element_read(t.view(), to);
+  } else if (t.on_host()) std::memcpy(to, t.data(), static_cast<size_t>(t.item_size()));
   else backend(t.device()).memory->to_host(t.device(), to, t.memory(), t.item_size());
 }
 

@@ -59,6 +59,14 @@ struct TensorObject {
 };
 extern bool g_lazy_views;  // whether this process ever made a conjugate or negative view: until then nobody looks
 
+// The device whose memory the host may touch unnoticed: the CPU, but none while a recording wants to know of each
+// access (g_host_access, csrc/compiler).
+inline constexpr DeviceType kNoDevice = static_cast<DeviceType>(255);
+extern constinit DeviceType g_readable;
+extern void (*g_host_access)(const char* how);
+// Told of an element that the host reads, and of the bytes read.
+extern void (*g_element_read)(const View& element, const void* bytes);
+
 extern PyTypeObject* g_tensor_type;  // the class rushlight.Tensor
 inline bool is_tensor(PyObject* o) {
   return Py_TYPE(o) == g_tensor_type || PyType_IsSubtype(Py_TYPE(o), g_tensor_type);
@@ -120,7 +128,7 @@ class Tensor {
   // copied by ops::to_host first: an error says who did not.
   void* data() const {
     char* p = p_->storage->data;
-    if (__builtin_expect((!p || !on_host()) && p_->numel != 0, 0)) fail_without_data();
+    if (__builtin_expect((!p || p_->device.type != g_readable) && p_->numel != 0, 0)) note_host_access();
     return p + p_->offset * itemsize(p_->dtype);
   }
   template <class T> T* data() const { return static_cast<T*>(data()); }
@@ -138,6 +146,7 @@ class Tensor {
 
  private:
   [[noreturn]] void fail_without_data() const;
+  void note_host_access() const;
   void* no_memory() const;
   TensorObject* p_ = nullptr;
 };

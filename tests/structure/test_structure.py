@@ -108,7 +108,8 @@ BELOW = {
     "base": set(), "backend": {"base"}, "cpu": {"backend", "base"}, "tensor": {"base", "backend"},
     "autograd": {"tensor", "backend", "base"}, "schema": {"autograd", "tensor", "backend", "base"},
     "ops": {"schema", "autograd", "tensor", "backend", "base"},
-    "python": {"ops", "schema", "autograd", "tensor", "backend", "base"},
+    "compiler": {"autograd", "tensor", "backend", "base"},
+    "python": {"compiler", "ops", "schema", "autograd", "tensor", "backend", "base"},
 }  # fmt: skip
 
 
@@ -143,6 +144,7 @@ def test_backend_is_chosen_in_the_registry_alone():
         "backend/backend.h",
         "backend/isolated.cpp",
         "backend/registry.cpp",
+        "compiler/recording.cpp",
         "cpu/cpu_backend.cpp",
     ]
 

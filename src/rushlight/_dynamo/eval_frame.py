@@ -9,15 +9,40 @@ from rushlight._core.unsupported import unsupported_attribute as _unsupported_at
 from rushlight._dynamo import is_dynamo_supported as is_dynamo_supported
 
 
+class _Replays:
+    """The tapes of one module. A copy of the module begins without."""
+
+    def __init__(self, fullgraph):
+        self.fullgraph = fullgraph
+        self.module: Any = None
+        self.call: Any = None
+
+    def __call__(self, module, *args, **kwargs):
+        if self.module is not module:
+            from rushlight.jit._replay import compiled
+
+            self.module, self.call = module, compiled(module, module, self.fullgraph)
+        return self.call(*args, **kwargs)
+
+    def __reduce__(self):
+        return _Replays, (self.fullgraph,)
+
+
 class OptimizedModule(rl.nn.Module):
     """A module that calls another one, `_orig_mod`, and has its attributes."""
 
-    def __init__(self, mod, dynamo_ctx=None):
+    def __init__(self, mod, dynamo_ctx=None, fullgraph=None):
         super().__init__()
         rl.nn.Module.__setattr__(self, "_orig_mod", mod)
+        if fullgraph is not None:
+            self.__dict__["_replays"] = _Replays(fullgraph)
 
     def forward(self, *args, **kwargs):
-        return self._orig_mod(*args, **kwargs)
+        replays = self.__dict__.get("_replays")
+        # With gradients the result has a graph, whose backward comes later: no tape holds that.
+        if replays is None or rl.is_grad_enabled():
+            return self._orig_mod(*args, **kwargs)
+        return replays(self._orig_mod, *args, **kwargs)
 
     @property
     def training(self):

@@ -1,4 +1,5 @@
-"""torch.compile and its relatives: what they are given stays Python, with its pointwise arithmetic fused.
+"""torch.compile and its relatives: functions are recorded and replayed (rushlight.jit._replay); where that cannot be,
+they stay Python, with their pointwise arithmetic fused (rushlight.jit._fuse).
 
 A compiled module is wrapped as PyTorch wraps it, so that its state has the same names (`_orig_mod.weight`).
 """
@@ -20,6 +21,7 @@ __all__ = [
     "compile",
     "cudagraph_mark_step_begin",
     "disable",
+    "explain",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
@@ -76,23 +78,33 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """The function (a module in an OptimizedModule) with its pointwise arithmetic fused: fewer passes over memory.
+    """The same results, faster: a function, a module in an OptimizedModule, or a decorator if nothing is given.
+
+    Whole steps gain most: forward, backward and `optimizer.step()` in one function. After three calls they are replayed
+    from a tape of kernel calls, without running their Python; docs/compile.md says when, and when not. What is not
+    replayed has its pointwise arithmetic fused.
 
     Args:
         model (callable): what is compiled. Default: None, which gives a decorator
-        fullgraph (bool): accepted; nothing is left out. Default: False
-        dynamic (bool): accepted; every shape is taken. Default: None
+        fullgraph (bool): values that the host reads are an error. Default: False
+        dynamic (bool): accepted; each shape has its own tape. Default: None
         backend (str or callable): accepted; the one compiler is ours. Default: 'inductor'
         mode (str): accepted. Default: None
         options (dict): accepted. Default: None
         disable (bool): gives the model back as it is. Default: False
 
     Example:
+        >>> w = torch.ones(2, requires_grad=True)
         >>> @torch.compile
-        ... def gelu(x):
-        ...     return 0.5 * x * (1 + torch.erf(x / 2**0.5))
-        >>> gelu(torch.zeros(2))
-        tensor([0., 0.])
+        ... def step(x):
+        ...     w.grad = None
+        ...     loss = (w * x).sum()
+        ...     loss.backward()
+        ...     return loss.detach()
+        >>> [step(torch.full((2,), float(i))).item() for i in range(5)]
+        [0.0, 2.0, 4.0, 6.0, 8.0]
+        >>> w.grad
+        tensor([4., 4.])
     """
     if mode is not None and options is not None:
         raise RuntimeError(
@@ -120,15 +132,48 @@ def compile(
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable:
         return model
-    if backend not in _DEBUG_BACKENDS:
-        from rushlight.jit._fuse import fuse
+    if backend in _DEBUG_BACKENDS:
+        return _wrapped(model, model, fullgraph, False)
+    from rushlight.jit._fuse import fuse
 
-        model = fuse(model)
+    return _wrapped(model, fuse(model), fullgraph, True)
+
+
+def _wrapped(model: Any, fused: Any, fullgraph: bool, replayed: bool) -> Any:
+    """What compile() returns: `fused` computes what `model` does, and is what runs where there is no tape."""
     if isinstance(model, rl.nn.Module):
         from rushlight._dynamo.eval_frame import OptimizedModule
 
-        return OptimizedModule(model)
-    return model
+        return OptimizedModule(fused, fullgraph=fullgraph if replayed else None)
+    if not replayed:
+        return fused
+    from rushlight.jit._replay import compiled
+
+    return compiled(model, fused, fullgraph)
+
+
+def explain(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Tells how a function is compiled: explain(f)(*args) calls f up to four times and gives a table.
+
+    Args:
+        f (callable): a function, compiled or not.
+
+    Returns:
+        A function of f's arguments; its result shows the tapes, or why there is none.
+
+    Example:
+        >>> @torch.compile
+        ... def f(x):
+        ...     return (x * 2).sum()
+        >>> print(torch.compiler.explain(f)(torch.ones(3)))
+        f: 1 tape
+          tape 1: 2 kernel calls, 1 segment, 0 fused into 0 programs
+            memory of temporaries: 64 bytes instead of 12
+            holds for: 1 argument, 0 tensors of the function's own, ... facts about objects
+    """
+    from rushlight.jit._explain import explain as told
+
+    return told(f)
 
 
 def _marker(fn=None, *args, **kwargs):
