@@ -1,5 +1,6 @@
 // Recurrent networks: one layer in one direction over a whole sequence, and the elementwise half of single steps.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "backend/view.h"
@@ -48,6 +49,11 @@ struct RnnGroupSums {
   const int64_t* group;
 };
 
+// Which multiplication the steps of layers and the gradient of their weights take. Strassen's wherever the shape allows
+// it, or only where it is the fastest. RUSHLIGHT_RNN_GEMM=direct or strassen in the environment is the first choice.
+enum class RnnGemm : uint8_t { Fastest, Direct, Strassen };
+extern std::atomic<RnnGemm> g_rnn_gemm;
+
 struct RnnKernels {
   // gates (N, 4H) are input, forget, cell, output before their activation, `active` after it.
   // c = sigmoid(f) c0 + sigmoid(i) tanh(g), h = sigmoid(o) tanh(c)
@@ -66,6 +72,7 @@ struct RnnKernels {
   // pairs of them. What goes from one step to the next is then rounded to bfloat16, all else is float.
   bool (*has_layers)(DType dtype);
   int64_t (*workspace)(const RnnShape& shape, DType dtype);  // elements per row that backward needs of forward
+  bool (*by_strassen)(const RnnShape& shape, DType dtype);   // whether the steps of the layer multiply so
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   // dw (M, N) = deltas (L, M) transposed @ states (L, N), and the sums of deltas unless null, if that can be had

@@ -156,3 +156,53 @@ def test_words_summed_by_the_way(batch_first, state):
     exact_table.load_state_dict(table.state_dict())
     for ours, exact in zip(run(net, table), run(doubled(net), exact_table)):
         assert error(ours, exact) < 4e-6
+
+
+@pytest.fixture
+def restored():
+    """Leaves the choice as it was."""
+    with rl.backends.cpu.force_recurrent_gemm(""):
+        yield
+
+
+HAS_STRASSEN = rl.backends.cpu.get_cpu_capability() in ("AVX512", "AMX")
+
+
+def test_the_multiplication_can_be_asked_for_and_forced(restored):
+    ask = rl.backends.cpu.recurrent_gemm
+    fast = "strassen" if HAS_STRASSEN else "direct"
+    assert ask(256, 32, 40) == fast
+    assert ask(256, 31, 40) == ask(64, 32, 40) == ask(256, 32, 40, dtype=rl.float64) == "direct"
+    with rl.backends.cpu.force_recurrent_gemm("direct"):
+        assert ask(256, 32, 40) == "direct"
+        with rl.backends.cpu.force_recurrent_gemm("strassen"):
+            assert ask(256, 32, 2) == ask(64, 32, 1) == fast
+            assert ask(256, 31, 40) == "direct"
+        assert ask(256, 32, 40) == "direct"
+    assert ask(256, 32, 40) == fast
+    with (
+        pytest.raises(ValueError, match="'direct' or 'strassen', got 'winograd'"),
+        rl.backends.cpu.force_recurrent_gemm("winograd"),
+    ):
+        pass
+    with pytest.raises(ValueError, match="Unrecognized RNN mode"):
+        ask(256, 32, 40, "lstm")
+    with pytest.raises(ValueError, match="expected sizes above 0"):
+        ask(256, 0, 40)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("steps", [2, 7, 40])
+def test_both_multiplications_are_near_the_exact_result(kind, steps, restored):
+    net = make(kind, bidirectional=True)
+    x, weigh = rl.randn(steps, 64, 24), rl.randn(steps, 64, 2 * HIDDEN)
+    found = {}
+    for name in ("direct", "strassen"):
+        with rl.backends.cpu.force_recurrent_gemm(name):
+            found[name] = results(net, x, weigh)
+    exact = results(doubled(net), x.double(), weigh)
+    for direct, strassen, true in zip(found["direct"], found["strassen"], exact):
+        assert error(direct, true) < 2e-6
+        assert error(strassen, true) < 4e-6
+    same = all(a.equal(b) for a, b in zip(found["direct"], found["strassen"]))
+    assert same == (not HAS_STRASSEN)  # two algorithms round differently

@@ -114,6 +114,12 @@ template <RnnCell kCell, class S> void input_sums(const View& x, const compute_t
                });
 }
 
+template <RnnCell kCell, class S> bool steps_by_strassen(const RnnShape& shape) {
+  using C = Cell<kCell>;
+  return kHasStrassen<S> &&
+         strassen_profitable(shape, shape.hidden, C::kGates * shape.hidden, C::kColumns * W<compute_t<S>>);
+}
+
 template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const RnnForward& f) {
   using C = Cell<kCell>;
   using T = compute_t<S>;
@@ -124,7 +130,7 @@ template <RnnCell kCell, class S> void layer_of(const RnnShape& shape, const Rnn
   Walk walk(shape);
   Scratch<T> wx(f.x ? panels * kw * kWidth : 0), wh(panels * hw * kWidth), bx(panels * kWidth), bh(panels * kWidth);
   if (f.x) pack_weights<kCell>(f.w_ih.as<S>(), hidden, k, wx.get());
-  const bool by_strassen = kHasStrassen<S> && strassen_profitable(shape, hidden, C::kGates * hidden, kWidth);
+  const bool by_strassen = steps_by_strassen<kCell, S>(shape);
   pack_weights<kCell>(f.w_hh.as<S>(), hidden, hidden, wh.get(),
                       by_strassen ? kStrassenColumns<C::kColumns> : C::kColumns);
   constexpr bool kSeparate = kCell == RnnCell::Gru;  // the state's GEMM is not simply added

@@ -34,6 +34,13 @@ int64_t workspace_of(const RnnShape& shape, DType dtype) {
   });
   return size;
 }
+bool by_strassen_any(const RnnShape& shape, DType dtype) {
+  bool found = false;
+  visit_cell(shape.cell, dtype, [&](auto tag, auto cell) {
+    found = steps_by_strassen<decltype(cell)::value, typename decltype(tag)::type>(shape);
+  });
+  return found;
+}
 void layer_any(const RnnShape& shape, const RnnForward& f) {
   visit_cell(shape.cell, f.out.dtype,
              [&](auto tag, auto cell) { layer_of<decltype(cell)::value, typename decltype(tag)::type>(shape, f); });

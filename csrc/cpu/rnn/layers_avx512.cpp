@@ -19,5 +19,5 @@
 #include "cpu/rnn/layers.h"
 
 namespace rl::RL_ISA {
-const RnnLayerKernels rnn_layers = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
+const RnnLayerKernels rnn_layers = {workspace_of, by_strassen_any, layer_any, layer_grad_any, weight_grad_any};
 }  // namespace rl::RL_ISA

@@ -131,13 +131,14 @@ void gru_grad(int64_t rows, int64_t hidden, const View& dx, const View& dy, cons
 }
 
 const RnnLayerKernels* layers_of(DType dtype) {
-  static const RnnLayerKernels own = {workspace_of, layer_any, layer_grad_any, weight_grad_any};
+  static const RnnLayerKernels own = {workspace_of, by_strassen_any, layer_any, layer_grad_any, weight_grad_any};
   if (dtype == DType::BFloat16) return has_bf16() ? &bf16::rnn_layers : nullptr;
   if (dtype == DType::Float16) return nullptr;
   return has_avx512() ? &avx512::rnn_layers : &own;
 }
 bool has_layers(DType dtype) { return layers_of(dtype) != nullptr; }
 int64_t workspace(const RnnShape& shape, DType dtype) { return layers_of(dtype)->workspace(shape, dtype); }
+bool by_strassen(const RnnShape& shape, DType dtype) { return layers_of(dtype)->by_strassen(shape, dtype); }
 void layer(const RnnShape& shape, const RnnForward& f) { layers_of(f.out.dtype)->layer(shape, f); }
 void layer_grad(const RnnShape& shape, const RnnBackward& b) { layers_of(b.dgates.dtype)->layer_grad(shape, b); }
 bool weight_grad(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums) {
@@ -213,7 +214,7 @@ int64_t groups(const View& x, int64_t most, int64_t* group, int64_t* first) {
 }  // namespace
 
 extern const RnnKernels rnn_kernels;
-const RnnKernels rnn_kernels = {lstm,  lstm_grad,  gru,         gru_grad, has_layers, workspace,
-                                layer, layer_grad, weight_grad, joined,   groups};
+const RnnKernels rnn_kernels = {lstm,        lstm_grad, gru,        gru_grad,    has_layers, workspace,
+                                by_strassen, layer,     layer_grad, weight_grad, joined,     groups};
 
 }  // namespace rl::RL_ISA

@@ -14,6 +14,7 @@ namespace cpu {
 
 struct RnnLayerKernels {
   int64_t (*workspace)(const RnnShape& shape, DType dtype);
+  bool (*by_strassen)(const RnnShape& shape, DType dtype);
   void (*layer)(const RnnShape& shape, const RnnForward& f);
   void (*layer_grad)(const RnnShape& shape, const RnnBackward& b);
   bool (*weight_grad)(const View& dw, const View& deltas, const View& states, int64_t gate, const RnnGroupSums* sums);

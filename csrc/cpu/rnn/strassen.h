@@ -21,6 +21,13 @@ namespace {
 // of a and columns of b must be alike in size in each half of the sum; where they are not, eight products are taken.
 // What is combined with what depends on its index alone, never on the number of threads.
 inline constexpr float kAlike = 64;  // largest over smallest
+
+// For a shape that allows it, whether the caller or the speed asks for it.
+inline bool strassen_chosen(bool faster) {
+  const RnnGemm wanted = g_rnn_gemm.load(std::memory_order_relaxed);
+  return wanted == RnnGemm::Fastest ? faster : wanted == RnnGemm::Strassen;
+}
+
 template <class T> inline constexpr bool kHasStrassen = kBytes == 64 && std::is_same_v<T, float>;  // enough registers
 template <class T> inline constexpr int kMostSides = kHasStrassen<T> ? 2 : 1;                      // panels at a time
 

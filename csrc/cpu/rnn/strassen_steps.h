@@ -15,7 +15,8 @@ inline bool strassen_profitable(const RnnShape& shape, int64_t k, int64_t column
   const bool fits = shape.rows % (2 * kStrassenRows) == 0 && k % 4 == 0 && columns % (2 * width) == 0;
   // Larger weights come from memory, where nearly twice as many of them take longer than the multiplications saved.
   constexpr int64_t kMost = 1 << 20;  // elements
-  return fits && shape.steps >= 8 && k >= 128 && k * columns <= kMost;
+  const bool faster = shape.steps >= 8 && k >= 128 && k * columns <= kMost;
+  return fits && strassen_chosen(faster);
 }
 
 template <int V> inline constexpr int kStrassenColumns = V == 3 ? 3 : 2;  // registers at once, of a panel's V

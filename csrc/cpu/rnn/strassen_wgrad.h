@@ -26,8 +26,9 @@ class WeightGrad {
 
   bool profitable() const {
     auto rows = [](const View& v) { return v.dtype == DType::Float32 && v.ndim == 2 && v.strides[1] == 1; };
-    return rows(dw_) && rows(deltas_) && rows(states_) && length_ >= 4 * kChunk && gate_ % (2 * kStrip) == 0 &&
-           n_ % (2 * kColumns) == 0 && m_ >= 128 && n_ >= 128;
+    const bool fits = rows(dw_) && rows(deltas_) && rows(states_) && length_ > 0 && gate_ % (2 * kStrip) == 0 &&
+                      n_ > 0 && n_ % (2 * kColumns) == 0;
+    return fits && strassen_chosen(length_ >= 4 * kChunk && m_ >= 128 && n_ >= 128);
   }
   void run() const {
     const int64_t groups = n_ / (2 * kColumns), strips = m_ / (2 * kStrip), threads = num_threads();

@@ -1,4 +1,5 @@
 // A layer of a recurrent network, in one direction, as one op.
+#include <algorithm>
 #include <cstring>
 
 #include "autograd/engine.h"
@@ -339,15 +340,19 @@ static void check_layer(const RnnCall& call, const RnnTensors& x) {
         "Expected sequence length to be larger than 0 in RNN");
 }
 
-static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor& c0, const Tensor& w_ih,
-                         const Tensor& w_hh, const OptTensor& b_ih, const OptTensor& b_hh, const std::string& mode,
-                         const std::optional<Ints>& batch_sizes, bool batch_first, bool reverse) {
-  RnnCall call;
+static RnnCell cell_of(const std::string& mode) {
   constexpr const char* kModes[] = {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"};
   int found = 0;
   while (found < 4 && mode != kModes[found]) ++found;
   CHECK(found < 4, Value, "Unrecognized RNN mode: ", mode);
-  call.cell = static_cast<RnnCell>(found);
+  return static_cast<RnnCell>(found);
+}
+
+static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor& c0, const Tensor& w_ih,
+                         const Tensor& w_hh, const OptTensor& b_ih, const OptTensor& b_hh, const std::string& mode,
+                         const std::optional<Ints>& batch_sizes, bool batch_first, bool reverse) {
+  RnnCall call;
+  call.cell = cell_of(mode);
   CHECK(!batch_sizes || !batch_sizes->empty(), Value, "a packed sequence needs at least one step");
   if (batch_sizes) call.batch_sizes = *batch_sizes;
   call.batch_first = batch_first && !batch_sizes;
@@ -418,12 +423,33 @@ static Tensors rnn_layer(const Tensor& input, const Tensor& h0, const OptTensor&
   return results;
 }
 
+// Which multiplication the steps of a layer take, and how to overrule it, for rushlight.backends.cpu.
+static constexpr const char* kGemms[] = {"", "direct", "strassen"};
+static std::string rnn_gemm(const Tensor& weight, int64_t rows, int64_t steps, const std::string& mode) {
+  CHECK(weight.dim() == 2 && weight.sizes()[0] > 0 && rows > 0 && steps > 0, Value,
+        "recurrent_gemm: expected sizes above 0, got hidden_size ", weight.sizes()[0], ", batch ", rows, ", steps ",
+        steps);
+  const RnnShape shape{
+      .cell = cell_of(mode), .steps = steps, .rows = rows, .input = weight.sizes()[1], .hidden = weight.sizes()[1]};
+  const RnnKernels& rnn = *backend(weight.device()).rnn;
+  return rnn.has_layers(weight.dtype()) && rnn.by_strassen(shape, weight.dtype()) ? "strassen" : "direct";
+}
+static std::string rnn_gemm_forced() { return kGemms[static_cast<int>(g_rnn_gemm.load())]; }
+static void force_rnn_gemm(const std::string& name) {
+  const auto* found = std::find(std::begin(kGemms), std::end(kGemms), name);
+  CHECK(found != std::end(kGemms), Value, "recurrent layers multiply by 'direct' or 'strassen', got '", name, "'");
+  g_rnn_gemm.store(static_cast<RnnGemm>(found - kGemms));
+}
+
 static const Register registered([](Ops& ops) {
   ops.def("_nn.rnn_layer", rnn_layer,
           "input, hx, cx, w_ih, w_hh, b_ih=None, b_hh=None, mode='LSTM', batch_sizes=None, batch_first=False, "
           "reverse=False",
           kNoOut,
           "(output, h_n) or (output, h_n, c_n) of one direction of a layer; mode is LSTM, GRU, RNN_TANH or RNN_RELU.");
+  ops.def("_rnn_gemm", rnn_gemm, "weight, rows, steps, mode", kNoOut);
+  ops.def("_rnn_gemm_forced", rnn_gemm_forced, "", kNoOut);
+  ops.def("_force_rnn_gemm", force_rnn_gemm, "name", kNoOut);
 });
 
 }  // namespace rl::ops

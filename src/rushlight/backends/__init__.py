@@ -11,7 +11,7 @@ import sys
 import types
 
 from .. import _C
-from . import _conv, _precision
+from . import _conv, _precision, _recurrent
 
 
 class _Backend(types.ModuleType):
@@ -143,6 +143,8 @@ cpu = _Backend(
     conv_algorithm=_conv.conv_algorithm,
     conv_algorithms=_conv.conv_algorithms,
     force_conv_algorithm=_conv.force_conv_algorithm,
+    recurrent_gemm=_recurrent.recurrent_gemm,
+    force_recurrent_gemm=_recurrent.force_recurrent_gemm,
 )
 quantized = _Backend("quantized", dict(engine="none", supported_engines=["none"]))
 nnpack = _Backend("nnpack", {}, is_available=_say(False))
