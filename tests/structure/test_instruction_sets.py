@@ -26,8 +26,8 @@ def symbols(file):
 
 def is_own(name, isa):
     """Whether a symbol belongs to the namespace of the instruction set, or is a variable of a header for all."""
-    spaces = [f"2rl{len(isa)}{isa}"] + (["2rl3cpu7conv512"] if isa == "avx512" else [])
-    return any(re.match(rf"_Z(GV)?Z*N[A-Z]*{s}", name) for s in spaces) or re.match(r"_ZN2rl\d+g_", name)
+    own = re.match(rf"_Z(GV)?Z*N[A-Z]*2rl{len(isa)}{isa}", name)
+    return own or re.match(r"_ZN2rl\d+g_", name)
 
 
 def is_constant(is_object, section):

@@ -89,7 +89,7 @@ template <class F> void for_taps(const ConvShape& s, int64_t channels, int64_t p
 template <class T>
 void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_t p1, T* columns, int64_t ld) {
   if constexpr (std::is_same_v<T, float>)
-    if (rl::cpu::conv512::available()) return rl::cpu::conv512::im2col(s, x, channels, p0, p1, columns, ld);
+    if (rl::avx512::conv::available()) return rl::avx512::conv::im2col(s, x, channels, p0, p1, columns, ld);
   for_taps(s, channels, p0, p1, ld,
            [&](int64_t image, int64_t column, int64_t a, int64_t b, int64_t first, int64_t last) {
              const T* from = x + image;
@@ -108,7 +108,7 @@ void im2col(const ConvShape& s, const T* x, int64_t channels, int64_t p0, int64_
 template <class T>
 void col2im(const ConvShape& s, T* x, int64_t channels, int64_t p0, int64_t p1, const T* columns, int64_t ld) {
   if constexpr (std::is_same_v<T, float>)
-    if (rl::cpu::conv512::available()) return rl::cpu::conv512::col2im(s, x, channels, p0, p1, columns, ld);
+    if (rl::avx512::conv::available()) return rl::avx512::conv::col2im(s, x, channels, p0, p1, columns, ld);
   for_taps(s, channels, p0, p1, ld, [&](int64_t image, int64_t column, int64_t a, int64_t b, int64_t, int64_t) {
     const T* from = columns + column;
     T* to = x + image;

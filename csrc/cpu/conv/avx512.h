@@ -4,7 +4,7 @@
 
 #include "backend/conv.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 
 bool available();
 
@@ -49,4 +49,4 @@ void grouped_forward(const ConvShape& s, float* y, const float* x, const float* 
 void grouped_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
 
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

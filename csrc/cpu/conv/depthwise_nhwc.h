@@ -1,5 +1,5 @@
 // One filter for each channel, channels in the lanes of registers: every tap is a row of them (Note [Rows of
-// channels]). Included after a target pragma, by depthwise_nhwc_avx512.cpp alone.
+// channels]). Included by depthwise_nhwc_avx512.cpp alone.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "cpu/conv/row_segments.h"
 #include "cpu/loops/scratch.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int kVectors = 2;  // registers of channels taken together
@@ -245,4 +245,4 @@ struct Lanes {
 };
 
 }  // namespace
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

@@ -8,11 +8,11 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/avx512_begin.h"
 #include "cpu/conv/depthwise_nhwc.h"
 #include "cpu/conv/nchw_to_nhwc.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int64_t kMostTaps = 4096;
@@ -35,7 +35,7 @@ void run_transposed(const ConvShape& s, float* y, const float* x, const float* w
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / blocks, c = i % blocks * W, some = std::min<int64_t>(W, channels - c);
       to_lanes(x + (n * channels + c) * in, some, in, image.get());
-      lanes.compute(rows, image.get(), results.get(), 1, conv512::lanes(some), filters.get() + c * taps,
+      lanes.compute(rows, image.get(), results.get(), 1, avx512::conv::lanes(some), filters.get() + c * taps,
                     bias ? bias + c : nullptr);
       from_lanes(results.get(), some, out, y + (n * channels + c) * out);
     }
@@ -65,10 +65,9 @@ void depthwise_reorder_dgrad(const ConvShape& s, float* dx, const float* dy, con
   run_transposed(s, dx, dy, w, bias, true);
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 bool depthwise_nhwc_applicable(const ConvShape&) { return false; }
 bool depthwise_nhwc_profitable(const ConvShape&) { return false; }
 void depthwise_nhwc_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
@@ -76,5 +75,5 @@ void depthwise_nhwc_dgrad(const ConvShape&, float*, const float*, const float*, 
 bool depthwise_reorder_profitable(const ConvShape&) { return false; }
 void depthwise_reorder_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
 void depthwise_reorder_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

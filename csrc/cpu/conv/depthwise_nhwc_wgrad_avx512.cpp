@@ -7,12 +7,12 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/avx512_begin.h"
 #include "cpu/conv/microkernel.h"
 #include "cpu/conv/nchw_to_nhwc.h"
 #include "cpu/conv/row_segments.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int kTaps = 6;        // of a row of filters whose gradients are summed together
@@ -201,11 +201,10 @@ void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, con
   });
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 void depthwise_nhwc_wgrad(const ConvShape&, float*, const float*, const float*) {}
 void depthwise_reorder_wgrad(const ConvShape&, float*, const float*, const float*) {}
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

@@ -18,10 +18,10 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
 #include "cpu/conv/nchw_to_nhwc.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int64_t kPieces = 8;  // of work that are enough
@@ -251,13 +251,12 @@ void grouped_wgrad(const ConvShape& s, float* dw, const float* dy, const float* 
   }
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 bool grouped_applicable(const ConvShape&) { return false; }
 void grouped_forward(const ConvShape&, float*, const float*, const float*, const float*) {}
 void grouped_dgrad(const ConvShape&, float*, const float*, const float*, const float*) {}
 void grouped_wgrad(const ConvShape&, float*, const float*, const float*) {}
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

@@ -7,7 +7,7 @@
 
 namespace rl::RL_ISA {
 
-namespace conv512 = rl::cpu::conv512;
+namespace conv512 = rl::avx512::conv;
 
 bool dgrad_shape(const ConvShape& s, ConvShape& r) {
   r = s;

@@ -11,10 +11,10 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/avx512_begin.h"
 #include "cpu/conv/microkernel.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int64_t kMostSpace = W;
@@ -206,11 +206,10 @@ void col2im(const ConvShape& s, float* x, int64_t channels, int64_t p0, int64_t 
   });
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 void im2col(const ConvShape&, const float*, int64_t, int64_t, int64_t, float*, int64_t) {}
 void col2im(const ConvShape&, float*, int64_t, int64_t, int64_t, const float*, int64_t) {}
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

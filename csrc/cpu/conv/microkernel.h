@@ -1,4 +1,4 @@
-// Registers' worth of products. Included after a target pragma, by the conv512 files alone.
+// Registers' worth of products.
 #pragma once
 #include <immintrin.h>
 
@@ -6,7 +6,7 @@
 
 #include "cpu/simd/transpose_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int W = 16;     // floats of a register
@@ -71,4 +71,4 @@ template <int R, int V, class A, class B> void block(int64_t k, A a, B b, float*
 }
 
 }  // namespace
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

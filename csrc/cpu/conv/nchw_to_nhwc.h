@@ -1,4 +1,4 @@
-// Planes of up to sixteen channels as rows of channels, and back. Included after a target pragma, by
+// Planes of up to sixteen channels as rows of channels, and back. Included by
 // depthwise_nhwc*_avx512.cpp alone.
 #pragma once
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "cpu/conv/microkernel.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 // to[j][i] = from[i][j] for i < rows <= W, j < n; the lanes beyond `rows` are zeros.
@@ -29,4 +29,4 @@ inline void from_lanes(const float* from, int64_t rows, int64_t n, float* to) {
 }
 
 }  // namespace
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

@@ -12,7 +12,7 @@
 
 #include "backend/conv.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 
 // One dimension. Written is pixel start + q * out_step of a phase; its tap reads pixel q * in_step + offset.
 struct RowAxis {
@@ -68,4 +68,4 @@ struct RowAxis {
   }
 };
 
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

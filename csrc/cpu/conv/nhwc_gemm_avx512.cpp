@@ -8,9 +8,9 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/avx512_begin.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int64_t kPlaces = 192;   // of a piece of work: so many that its filters are read seldom
@@ -313,10 +313,9 @@ template void nhwc_gemm_forward(const ConvShape&, double*, const double*, const 
 template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
 template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 bool nhwc_gemm_applicable(const ConvShape&) { return false; }
 bool nhwc_gemm_profitable(const ConvShape&, bool, int) { return false; }
 template <class T> void nhwc_gemm_forward(const ConvShape&, T*, const T*, const T*, const T*) {}
@@ -325,5 +324,5 @@ template void nhwc_gemm_forward(const ConvShape&, float*, const float*, const fl
 template void nhwc_gemm_forward(const ConvShape&, double*, const double*, const double*, const double*);
 template void nhwc_gemm_dgrad(const ConvShape&, float*, const float*, const float*, const float*);
 template void nhwc_gemm_dgrad(const ConvShape&, double*, const double*, const double*, const double*);
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

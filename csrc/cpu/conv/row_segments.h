@@ -1,4 +1,4 @@
-// Rows of pixels in parts whose sums are in registers together. Included by the conv512 files that have loops for such
+// Rows of pixels in parts whose sums are in registers together. Included by the AVX-512 files that have loops for such
 // parts, one for each length: so there are few lengths.
 #pragma once
 #include <array>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int kLengths = 6;
@@ -50,4 +50,4 @@ inline std::vector<int64_t> cut_taps(int64_t stride, int64_t dilation, int64_t t
 }
 
 }  // namespace
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

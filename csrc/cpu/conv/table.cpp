@@ -11,7 +11,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-namespace conv512 = rl::cpu::conv512;
+namespace conv512 = rl::avx512::conv;
 using P = ConvProblem;
 
 constexpr uint32_t bit(DType t) { return uint32_t{1} << static_cast<int>(t); }

@@ -9,10 +9,10 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/avx512_begin.h"
 #include "cpu/conv/winograd_transforms.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 // Where filter (o, c) begins, and whether it is rotated by 180 degrees.
@@ -256,15 +256,14 @@ bool winograd_forward(const ConvShape& s, float* y, const float* x, const float*
   return winograd(s, y, x, w, bias, false);
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 bool available() { return false; }
 bool winograd_applicable(const ConvShape&) { return false; }
 bool winograd_profitable(const ConvShape&) { return false; }
 int64_t winograd_workspace(const ConvShape&) { return 0; }
 bool winograd(const ConvShape&, float*, const float*, const float*, const float*, bool) { return false; }
 bool winograd_forward(const ConvShape&, float*, const float*, const float*, const float*) { return false; }
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

@@ -13,7 +13,7 @@
 namespace rl::RL_ISA {
 namespace {
 
-namespace conv512 = rl::cpu::conv512;
+namespace conv512 = rl::avx512::conv;
 
 struct Parts {
   const ConvShape& s;

@@ -1,4 +1,4 @@
-// The transforms of Winograd's F(4x4, 3x3), sixteen tiles at a time. Included after a target pragma, by
+// The transforms of Winograd's F(4x4, 3x3), sixteen tiles at a time. Included by
 // winograd*_avx512.cpp alone.
 //   result   Y = A' [sum over c of (G g G') . (B' d B)] A        g: 3x3 filter, d: 6x6 input, Y: 4x4 outputs
 //   filters  dg = G' [sum over tiles of (A dY A') . (B' d B)] G
@@ -9,7 +9,7 @@
 #include "backend/conv.h"
 #include "cpu/conv/microkernel.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int kTile = 4, kIn = 6, kPoints = 36;
@@ -285,4 +285,4 @@ inline void give_tiles(const Tiles& t, int vec, const float* m, int64_t step, fl
 }
 
 }  // namespace
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv

@@ -6,10 +6,10 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/avx512_begin.h"
 #include "cpu/conv/winograd_transforms.h"
+#include "cpu/gemm/microkernel_avx512.h"
 
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 namespace {
 
 constexpr int64_t kSum = 64;  // tiles summed in one go, see Note [Interpolation points]
@@ -49,7 +49,7 @@ struct WeightPlan {
         Reg r[W];
         for (int i = 0; i < W; ++i)
           r[i] = i >= count ? _mm512_setzero_ps() : load(local + vec * kVec + p * kStep + i * W);
-        rl::cpu::transpose(r);
+        rl::avx512::transpose(r);
         float* to = v + p * v_step + (at + vec) * W * cols + c0;
         for (int i = 0; i < W; ++i) store(to + i * cols, r[i]);
       }
@@ -153,11 +153,10 @@ bool winograd_wgrad(const ConvShape& s, float* dw, const float* dy, const float*
   return true;
 }
 
-}  // namespace rl::cpu::conv512
-#include "cpu/avx512_end.h"
+}  // namespace rl::avx512::conv
 #else
-namespace rl::cpu::conv512 {
+namespace rl::avx512::conv {
 int64_t winograd_wgrad_workspace(const ConvShape&) { return 0; }
 bool winograd_wgrad(const ConvShape&, float*, const float*, const float*) { return false; }
-}  // namespace rl::cpu::conv512
+}  // namespace rl::avx512::conv
 #endif

@@ -1,5 +1,4 @@
-// Transforms of registers that hold one number of each of several signals. Included after a target pragma, by the
-// AVX-512 files alone.
+// Transforms of registers that hold one number of each of several signals.
 #pragma once
 #include "cpu/fft/complex_avx512.h"
 #include "cpu/fft/short.h"

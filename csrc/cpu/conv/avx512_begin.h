@@ -1,1 +1,0 @@
-#include "cpu/avx512_begin.h"
