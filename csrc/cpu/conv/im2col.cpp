@@ -195,6 +195,14 @@ template <class T> struct Im2colGemm {
       std::fill_n(dw, size, T(0));
       return;
     }
+    if (s.groups == 1 && rows * pixels <= tuning::kIm2colSmall &&
+        rl::cpu::gemm_available()) {  // one GEMM by all threads
+      one_slice();
+      images = s.batch;
+      tile = plane;
+      weight_sums(dw, rows, false, dy, x, 0, 0, cg, 0, 1);
+      return;
+    }
     cut_channels(1);
     cut_pixels(pixels_in_cache());
     const int64_t pieces = blocks * tiles, most = std::clamp<int64_t>(tuning::kIm2colSums / size, 1, pieces);

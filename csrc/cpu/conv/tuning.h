@@ -27,7 +27,8 @@ inline constexpr double kIm2rowExcess = 3, kIm2rowDgradExcess = 1.5, kIm2rowDgra
 // im2col: bytes of the matrix, its rows, and pixels at a time; pieces of work that are enough, and the elements of the
 // matrix where they are not; planes of 1x1 filters that are copied side by side; elements of the partial sums of dw.
 inline constexpr int64_t kIm2colBytes = 384 << 10, kIm2colRows = 512, kIm2colPixels = 1024, kIm2colPieces = 8,
-                         kIm2colWhole = 1 << 22, kIm2colPointwisePlane = 160, kIm2colSums = 1 << 22;
+                         kIm2colWhole = 1 << 22, kIm2colPointwisePlane = 160, kIm2colSums = 1 << 22,
+                         kIm2colSmall = 1 << 20;
 
 // NCHW images are transposed for nhwc_gemm where taps and channels are many, or dilation is large and much of what taps
 // see is padding.
