@@ -13,13 +13,15 @@ namespace {
 
 Recorder* g_active = nullptr;
 thread_local Recorder* t_recorder = nullptr;  // unless it pauses
+thread_local Recorder* t_owner = nullptr;     // also then
 std::atomic<bool> g_parallel = false;         // a piece of a parallel loop called a kernel
 
 void made(Storage* s) {
   if (t_recorder) t_recorder->made(s);
 }
+// Also while it pauses: what is made later may lie where this lay.
 void gone(Storage* s) {
-  if (t_recorder) t_recorder->gone(s);
+  if (t_owner) t_owner->gone(s);
 }
 void touched(const char* how) {
   if (t_recorder) t_recorder->refuse_here(how);
@@ -81,10 +83,16 @@ Recorder::Recorder(std::vector<Tensor> given, std::vector<Tensor> state) : given
   for (int i = 0; i < count(); ++i) found_.emplace_back(tensor(i));
   for (int i = 0; i < count(); ++i) first_versions_.push_back(tensor(i).version());
   versions_ = first_versions_;
+  t_owner = this;
+  g_storage_watch = &kWatch;
   watch(true);
 }
 
-Recorder::~Recorder() { watch(false); }
+Recorder::~Recorder() {
+  watch(false);
+  t_owner = nullptr;
+  g_storage_watch = nullptr;
+}
 
 // How inputs share storages with each other and with the state.
 void Recorder::classify() {
@@ -108,7 +116,6 @@ void Recorder::watch(bool on) {
   if (watching_ == on) return;
   watching_ = on;
   t_recorder = on ? this : nullptr;
-  g_storage_watch = on ? &kWatch : nullptr;
   g_readable = on ? kNoDevice : DeviceType::Cpu;
   g_host_access = touched;
   g_element_read = read;

@@ -79,6 +79,33 @@ def test_whole_steps_train_alike(optimizer, schedule):
     assert replays(f) >= 7, reasons(f)
 
 
+def test_work_after_the_optimizers_step():
+    """What dies while a recording pauses leaves its addresses to others."""
+    for seed in range(30):
+        rl.manual_seed(seed)
+        w, x = rl.randn(4, requires_grad=True), rl.randn(6, 4)
+        opt = rl.optim.SGD([w], lr=0.1, momentum=0.9)
+        schedule = rl.optim.lr_scheduler.StepLR(opt, 2, 0.5)
+
+        def step(w=w, x=x, opt=opt, schedule=schedule):
+            opt.zero_grad()
+            loss = (x * w).pow(2).mean()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            y = (w.detach() * 2 + 1) * x
+            opt.zero_grad()
+            return loss.detach() * 2, y.sum(0) * 3
+
+        fast = rl.compile(step)
+        for _ in range(6):
+            before = w.detach().clone()
+            loss, y = fast()
+            assert rl.equal(loss, (x * before).pow(2).mean() * 2) and w.grad is None
+            assert rl.equal(y, ((w.detach() * 2 + 1) * x).sum(0) * 3)
+        assert replays(fast) >= 2, reasons(fast)
+
+
 def test_dropout_and_batch_norm():
     def layers():
         return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))

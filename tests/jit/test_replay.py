@@ -29,7 +29,7 @@ def alike(a, b):
         for key in a:
             alike(a[key], b[key])
     else:
-        assert a == b
+        assert a == b or (a != a and b != b)
 
 
 def outcome(f, x):
