@@ -136,7 +136,8 @@ def worker(options):
     import rushlight as rl
 
     warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    if "libasan" not in os.environ.get("LD_PRELOAD", ""):  # its shadow memory alone is terabytes of addresses
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     rl.memory.set_limit(1 << 30)
     rl.set_num_threads(1)
