@@ -80,7 +80,19 @@ struct Phases {
   };
   std::vector<Range> ranges;  // `count` of them for each kind of segment
 
-  explicit Phases(const ConvShape& shape) : s(shape) {}
+  struct Tap {
+    int32_t phase, shift;
+  };
+  std::vector<Tap> taps;  // along the width
+
+  explicit Phases(const ConvShape& shape) : s(shape) {
+    for (int64_t kw = 0; kw < s.kernel[2]; ++kw) {
+      const int64_t offset = kw * s.dilation[2];
+      taps.push_back({.phase = static_cast<int32_t>(offset % stride), .shift = static_cast<int32_t>(offset / stride)});
+    }
+  }
+  // Whether each phase of a segment fits a register: stored in parts it would be slow to read.
+  bool in_registers(const Segment& q) const { return stride <= kMostSpace && q.count + reach <= W; }
   float* phase(int64_t f) const { return memory.get() + f * pitch; }
   float* seen_by(int64_t kw) const {
     const int64_t offset = kw * s.dilation[2];
@@ -187,6 +199,17 @@ void im2col(const ConvShape& s, const float* x, int64_t channels, int64_t p0, in
     } else if (s.stride[2] == 1 && q.w >= 0 && q.w + q.count + phases.reach <= s.in[2]) {
       for (int64_t kw = 0; kw < s.kernel[2]; ++kw)
         copy_segment(x + row + q.w + kw * s.dilation[2], q.count, to + kw * ld);
+    } else if (phases.in_registers(q)) {
+      const Phases::Range* ranges = phases.ranges.data() + q.ranges;
+      Reg r[kMostSpace];
+      for (int64_t f = 0; f < phases.count; ++f)
+        r[f] = phases.spaced.read(x + row + ranges[f].first, ranges[f].there[0]);
+      const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+      for (int64_t kw = 0; kw < s.kernel[2]; ++kw) {
+        const Phases::Tap& t = phases.taps[static_cast<size_t>(kw)];
+        const __m512i from = _mm512_add_epi32(lane, _mm512_set1_epi32(t.shift));
+        _mm512_mask_storeu_ps(to + kw * ld, lanes(q.count), _mm512_permutexvar_ps(from, r[t.phase]));
+      }
     } else {
       for (int64_t f = 0; f < phases.count; ++f) phases.read(x + row, phases.ranges[q.ranges + f], phases.phase(f));
       for (int64_t kw = 0; kw < s.kernel[2]; ++kw) copy_segment(phases.seen_by(kw), q.count, to + kw * ld);
