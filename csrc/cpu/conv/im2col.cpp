@@ -195,7 +195,7 @@ template <class T> struct Im2colGemm {
       std::fill_n(dw, size, T(0));
       return;
     }
-    if (s.groups == 1 && rows * pixels <= tuning::kIm2colSmall &&
+    if (s.groups == 1 && pixels <= tuning::kIm2colPixels && rows * pixels <= tuning::kIm2colSmall &&
         rl::cpu::gemm_available()) {  // one GEMM by all threads
       one_slice();
       images = s.batch;
