@@ -43,6 +43,13 @@ void depthwise_reorder_forward(const ConvShape& s, float* y, const float* x, con
 void depthwise_reorder_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
 void depthwise_reorder_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
 
+// Filters times shifted phases of the strided image, for nearly any shape: Note [Stride phases].
+bool direct_applicable(const ConvShape& s, ConvPass pass);
+bool direct_profitable(const ConvShape& s, ConvPass pass);
+void direct_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);
+void direct_dgrad(const ConvShape& s, float* dx, const float* dy, const float* w, const float* bias);
+void direct_wgrad(const ConvShape& s, float* dw, const float* dy, const float* x);
+
 // 3x3 filters in groups of 2, 4, 8 or 16 channels, Note [Groups in lanes].
 bool grouped_applicable(const ConvShape& s);
 void grouped_forward(const ConvShape& s, float* y, const float* x, const float* w, const float* bias);

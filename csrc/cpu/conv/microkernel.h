@@ -43,6 +43,12 @@ struct Rows {
   int64_t step;
   const float* row(int64_t p) const { return data + p * step; }
 };
+// Rows of b at any offset.
+struct Scattered {
+  const float* data;
+  const int32_t* offsets;
+  const float* row(int64_t p) const { return data + offsets[p]; }
+};
 
 // c (R rows, V registers) = or += a @ b. What was there is added last, so that sums taken in parts have the errors of
 // the parts alone.

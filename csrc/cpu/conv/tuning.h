@@ -35,6 +35,12 @@ inline constexpr int64_t kIm2colBytes = 384 << 10, kIm2colRows = 512, kIm2colPix
 inline constexpr int64_t kReorderTaps = 16, kReorderChannels = 16, kReorderDilation = 4;
 inline constexpr double kReorderInside = 0.75;
 
+// direct instead of im2col: at most so many filters (for a 1x1 filter's gradient wrt weight fewer), at least so many
+// images in a batch (wrt weight) and values that a filter sees, and wrt the input so many channels or so small an
+// image. Zen 5, one thread, 25 layers, November 2026.
+inline constexpr int64_t kDirectFilters = 256, kDirectPointFilters = 128, kDirectImages = 8, kDirectField = 40,
+                         kDirectWgradField = 27, kDirectChannels = 8, kDirectPlane = 64 * 64, kDirectTaps = 200;
+
 }  // namespace rl::cpu::conv::tuning
 
 namespace rl {
