@@ -92,7 +92,10 @@ def wrong_examples(name, text):
     ):
         warnings.simplefilter("error")
         rl.manual_seed(0)
-        runner.run(parsed, out=said.write, clear_globs=False)
+        try:
+            runner.run(parsed, out=said.write, clear_globs=False)
+        finally:
+            rl.uninstall_as_torch()  # what hub loads may say `import torch`; other tests must not see the alias
     return said.getvalue()
 
 

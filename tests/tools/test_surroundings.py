@@ -159,12 +159,17 @@ def test_jit_runs_code_as_it_is(tmp_path):
         jit.script(3)
 
 
-def test_compile_returns_what_it_is_given():
+def test_compile_takes_modes_and_backends():
     def f(x):
-        return x
+        return x * 2
 
-    assert rl.compiler.compile(f) is f and rl.compiler.compile(f, mode="max-autotune") is f
-    assert rl.compiler.compile(fullgraph=True)(f) is f
+    x = rl.ones(3)
+    for compiled in (
+        rl.compiler.compile(f),
+        rl.compiler.compile(f, mode="max-autotune"),
+        rl.compiler.compile(fullgraph=True)(f),
+    ):
+        assert compiled.__name__ == "f" and compiled(x).tolist() == [2, 2, 2]
     assert not rl.compiler.is_compiling()
     with pytest.raises(AssertionError, match="A callable function is expected"):
         rl.compiler.compile(3)

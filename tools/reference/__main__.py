@@ -10,7 +10,7 @@ import sys
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[0] = str(TOOLS)  # this folder's modules are those of a package
-if (TOOLS.parent / "src/rushlight/_C.pyi").exists():  # built in place by ./dev
+if any((TOOLS.parent / "src/rushlight").glob("_C.*.so")):  # built in place by ./dev
     sys.path.insert(0, str(TOOLS.parent / "src"))
 
 from reference import pages  # noqa: E402
