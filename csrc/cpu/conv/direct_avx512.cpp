@@ -50,7 +50,7 @@ void direct_forward(const ConvShape& shape, float* y, const float* x, const floa
   r.row_step = r.in * s.taps(), r.group_step = r.out * r.row_step;
   r.columns = r.row_step;
   Part p{{0, 0, 0}, {s.out[0], s.out[1], s.out[2]}, {1, 1, 1}, {0, 0, 0}, {}, {}, 0, r.in * s.taps(), s.taps(), {}, {}};
-  // By rows of the filters if they are padded, but for few pixels, where filters are read as they lie.
+  // By rows of the filters if they are padded, but for few pixels, where filters are read in place.
   const bool by_depth = s.kernel[0] > 1 && s.padding[0] > 0;
   const bool by_rows =
       by_depth || (s.kernel[1] > 1 && s.padding[1] > 0 && r.fills_lanes() && s.batch * s.out_plane() > 128);

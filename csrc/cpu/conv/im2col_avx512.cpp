@@ -1,6 +1,6 @@
 // im2col of floats and its adjoint, sixteen pixels at a time.
 //
-// Note [Stride phases]
+// Note [Phases of a row]
 // Output pixels of one row read, with one tap, every stride-th element of a row of the image. So that row is first
 // split into its phases, one for each remainder by the stride, with zeros for the padding: then what any tap of the row
 // of filters reads is a shifted piece of a phase, and moving it takes a load and a store.
@@ -11,53 +11,11 @@
 #include "cpu/loops/scratch.h"
 
 #if defined(__x86_64__)
-#include "cpu/conv/microkernel.h"
+#include "cpu/conv/strided_load.h"
 #include "cpu/gemm/microkernel_avx512.h"
 
 namespace rl::avx512::conv {
 namespace {
-
-constexpr int64_t kMostSpace = W;
-
-// Reads x[i * step] for the lanes i in [a, b); the others are zeros, and nothing else is touched.
-struct Spaced {
-  int64_t step;
-  __m512i within;         // lane i in the register that holds it
-  __mmask16 held[W + 1];  // the lanes that the j-th register holds
-
-  explicit Spaced(int64_t distance) : step(distance) {
-    alignas(64) int32_t index[W];
-    for (__mmask16& m : held) m = 0;
-    for (int i = 0; i < W; ++i) {
-      index[i] = static_cast<int32_t>(i * step % W);
-      held[i * step / W] |= static_cast<__mmask16>(1u << i);
-    }
-    within = _mm512_load_si512(index);
-  }
-  Reg read(const float* x, int64_t a, int64_t b) const {
-    if (step == 1) return _mm512_maskz_loadu_ps(lanes(b) & ~lanes(a), x);
-    if (a <= 0 && b > W) {  // all that lies between is there
-      Reg r = _mm512_setzero_ps();
-      for (int64_t j = 0; j < step; ++j) r = _mm512_mask_permutexvar_ps(r, held[j], within, load(x + j * W));
-      return r;
-    }
-    __mmask16 there[W];
-    masks(a, b, there);
-    return read(x, there);
-  }
-  // What is there of each register, for lanes in [a, b); reading by it spares rows of the same lanes the work.
-  void masks(int64_t a, int64_t b, __mmask16* there) const {
-    const int64_t begin = step * a, end = step * (std::min<int64_t>(b, W) - 1) + 1;
-    for (int64_t j = 0; j < step; ++j)
-      there[j] = static_cast<__mmask16>(lanes(end - j * W) & ~lanes(begin - j * W) & -static_cast<int>(a < b));
-  }
-  Reg read(const float* x, const __mmask16* there) const {
-    Reg r = _mm512_setzero_ps();
-    for (int64_t j = 0; j < step; ++j)
-      r = _mm512_mask_permutexvar_ps(r, held[j], within, _mm512_maskz_loadu_ps(there[j], x + j * W));
-    return r;
-  }
-};
 
 // Output pixels [p, p + count) of one row, and where they begin in the image.
 struct Segment {
